@@ -1,0 +1,248 @@
+"""params.yaml as frozen, strict models: an unknown key or an impossible value never gets to work."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PositiveInt,
+    ValidationError,
+    model_validator,
+)
+
+from spanwise.errors import ParamsError
+
+MEASURES = (
+    "cov_ndcg@10", "recall@50", "mrr", "ndcg@10", "coverage@512", "coverage@1024", "coverage@2048",
+    "sufficient@3", "bundle_coverage@3",
+)
+
+
+def _name(value: str) -> str:
+    if not re.fullmatch(r"[a-z0-9-]+", value):
+        raise ValueError(f"{value!r}: names are lower-case letters, digits and hyphens")
+    return value
+
+
+Name = Annotated[str, AfterValidator(_name)]
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, arbitrary_types_allowed=False)
+
+
+class CorpusSettings(_Settings):
+    """Where a corpus lies, how it is read and who makes its induced structure."""
+
+    reader: Literal["markdown", "text", "qasper", "mediawiki", "chroma"]
+    path: str
+    demonstration: bool = False
+    inducer: Name = "segmenter"
+    options: dict[str, int | float | str | bool] = Field(default_factory=dict)
+
+
+class EmbedderSettings(_Settings):
+    """A sentence-transformers model: its hub id (or a folder), pooling and query prompt."""
+
+    model: str
+    pooling: Literal["mean", "cls"]
+    query_prompt: str = ""
+    max_seq_length: PositiveInt = 512
+
+
+class TokenSettings(_Settings):
+    """The one tokenizer of the study: an embedder's name or `words`."""
+
+    tokenizer: str
+
+
+class ChunkingSettings(_Settings):
+    """Sizes in tokens, without special tokens."""
+
+    cap_tokens: PositiveInt
+    floor_tokens: PositiveInt
+    size_tolerance_tokens: Annotated[float, Field(ge=0, strict=False)] = 5
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.floor_tokens * 2 > self.cap_tokens:
+            raise ValueError("floor_tokens above half of cap_tokens: a split would make small parts")
+        return self
+
+
+class SegmenterSettings(_Settings):
+    """Hierarchical segmentation on sentence vectors, without a language model."""
+
+    embedder: Name
+    levels: Annotated[int, Field(ge=1, le=4)]
+    section_tokens: PositiveInt
+
+
+class InducerSettings(_Settings):
+    """Settings of each inducer by name."""
+
+    segmenter: SegmenterSettings
+
+
+class PlaceboSettings(_Settings):
+    """Depth that paths are cut to before they are bucketed, and the seed of the permutation."""
+
+    depth: PositiveInt
+    seed: int
+
+
+class PrefixSettings(_Settings):
+    """Settings of each prefix that has any."""
+
+    placebo: PlaceboSettings
+
+
+class Bm25Settings(_Settings):
+    """BM25's two constants."""
+
+    k1: Annotated[float, Field(gt=0, strict=False)]
+    b: Annotated[float, Field(ge=0, le=1, strict=False)]
+
+
+class RetrievalSettings(_Settings):
+    """How deep rankings go, how many sections routing keeps."""
+
+    depth: PositiveInt
+    sections: PositiveInt
+    bm25: Bm25Settings
+
+
+class Condition(_Settings):
+    """One row of the conditions table."""
+
+    segmentation: Literal["fixed", "induced", "native"]
+    prefix: Literal["none", "path", "placebo", "context"]
+    depth: Annotated[int, Field(ge=0, le=4)]
+    retrieval: Literal["flat", "routed", "bm25"]
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if (self.prefix in ("path", "placebo")) != (self.depth > 0):
+            raise ValueError("depth is above 0 for path and placebo, and 0 otherwise")
+        if self.segmentation == "fixed" and (self.depth or self.retrieval == "routed"):
+            raise ValueError("fixed chunks have no structure: no path, no placebo, no routing")
+        if self.retrieval == "bm25" and self.prefix != "none":
+            raise ValueError("bm25 searches content alone: prefix none")
+        return self
+
+    @property
+    def label(self) -> str:
+        """The chunks and prefixes it searches, e.g. `induced-path-3`: what two conditions share."""
+        return f"{self.segmentation}-{self.prefix}-{self.depth}"
+
+
+class PrimarySettings(_Settings):
+    """The cell and the measure that were fixed beforehand."""
+
+    measure: str
+    embedder: Name
+    reranker: Name
+
+    @model_validator(mode="after")
+    def _known(self) -> Self:
+        if self.measure not in MEASURES:
+            raise ValueError(f"measure {self.measure!r}: one of {', '.join(MEASURES)}")
+        return self
+
+
+class InferenceSettings(_Settings):
+    """Draws of the bootstrap, their seed, and the smallest effect of interest."""
+
+    iterations: PositiveInt
+    seed: Annotated[int, Field(ge=0)]
+    margin: Annotated[float, Field(gt=0, strict=False)]
+
+
+Pair = Annotated[list[str], Field(min_length=2, max_length=2)]
+
+
+class Params(_Settings):
+    """The whole study. Every reference between its parts is checked when it is read."""
+
+    corpora: dict[Name, CorpusSettings] = Field(min_length=1)
+    embedders: dict[Name, EmbedderSettings] = Field(min_length=1)
+    tokens: TokenSettings
+    chunking: ChunkingSettings
+    inducers: InducerSettings
+    prefixes: PrefixSettings
+    retrieval: RetrievalSettings
+    conditions: dict[str, Condition] = Field(min_length=1)
+    contrasts: dict[str, Pair] = Field(min_length=1)
+    steps: dict[str, Pair] = Field(default_factory=dict)
+    primary: PrimarySettings
+    inference: InferenceSettings
+
+    @model_validator(mode="after")
+    def _refer(self) -> Self:
+        for name, pair in {**self.contrasts, **self.steps}.items():
+            for condition in pair:
+                if condition not in self.conditions:
+                    raise ValueError(f"contrast {name} names condition {condition!r}, which is no row")
+        if both := self.contrasts.keys() & self.steps.keys():
+            raise ValueError(f"{sorted(both)} stand in contrasts and in steps")
+        if self.primary.embedder not in self.embedders:
+            raise ValueError(f"primary.embedder {self.primary.embedder!r} is no entry of embedders")
+        if self.tokens.tokenizer != "words" and self.tokens.tokenizer not in self.embedders:
+            raise ValueError(f"tokens.tokenizer {self.tokens.tokenizer!r} is no embedder, nor `words`")
+        if self.inducers.segmenter.embedder not in self.embedders:
+            raise ValueError("inducers.segmenter.embedder is no entry of embedders")
+        for name, corpus in self.corpora.items():
+            if corpus.inducer not in InducerSettings.model_fields:
+                raise ValueError(f"corpora.{name}.inducer {corpus.inducer!r} is no entry of inducers")
+        for name in self.conditions:
+            if not re.fullmatch(r"[A-Za-z0-9-]+", name):
+                raise ValueError(f"condition {name!r}: letters, digits and hyphens")
+        return self
+
+    def labels(self) -> dict[str, Condition]:
+        """Each distinct (segmentation, prefix, depth) once, in table order, with a condition that
+        stands for it. bm25 shares the chunks of its label, so it adds none of its own."""
+        found: dict[str, Condition] = {}
+        for condition in self.conditions.values():
+            found.setdefault(condition.label, condition)
+        return found
+
+
+def from_mapping(settings: Mapping[str, Any], where: str = "params.yaml") -> Params:
+    """Check settings and freeze them.
+
+    raises: ParamsError that lists each wrong place.
+    """
+    try:
+        return Params.model_validate(settings)
+    except ValidationError as error:
+        places = "\n".join(
+            f"  {'.'.join(str(part) for part in item['loc']) or '(whole)'}: {item['msg']}"
+            for item in error.errors()
+        )
+        raise ParamsError(f"{where} does not describe a study:\n{places}") from None
+
+
+def load(path: Path = Path("params.yaml")) -> Params:
+    """Read and check params.yaml.
+
+    raises: ParamsError if it is missing, is not YAML, or does not describe a study.
+    """
+    import yaml
+
+    if not path.exists():
+        raise ParamsError(f"{path}: not found; run spanwise in the project's root")
+    try:
+        settings = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise ParamsError(f"{path} is not YAML: {error}") from None
+    if not isinstance(settings, dict):
+        raise ParamsError(f"{path}: expected a mapping, found {type(settings).__name__}")
+    return from_mapping(settings, str(path))

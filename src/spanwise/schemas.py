@@ -1,0 +1,213 @@
+"""Every table that passes between stages, as an Arrow schema, and the two doors they pass through.
+
+`write` and `read` refuse a table whose columns or types differ from the schema, whose key repeats,
+or that holds NaN; `write` makes a file appear whole or not at all. Offsets are code points.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from spanwise.errors import InputError
+
+_SPAN = pa.struct([("doc_id", pa.string()), ("start", pa.int64()), ("end", pa.int64())])
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """A table's name, columns and key. Rows are unique by `key` and written in its order."""
+
+    name: str
+    columns: pa.Schema
+    key: tuple[str, ...]
+
+
+def _schema(name: str, key: Sequence[str], /, **columns: pa.DataType | _Nullable) -> Schema:
+    fields = []
+    for column, kind in columns.items():
+        nullable = isinstance(kind, _Nullable)
+        fields.append(pa.field(column, kind.kind if nullable else kind, nullable=nullable))
+    return Schema(name, pa.schema(fields), tuple(key))
+
+
+@dataclass(frozen=True, slots=True)
+class _Nullable:
+    kind: pa.DataType
+
+
+_TEXT, _INT, _FLOAT, _BOOL = pa.string(), pa.int64(), pa.float64(), pa.bool_()
+_TITLES, _SPANS, _BUNDLES = pa.list_(_TEXT), pa.list_(_SPAN), pa.list_(pa.list_(_INT))
+
+DOCUMENTS = _schema(
+    "documents", ["doc_id"],
+    doc_id=_TEXT, source=_TEXT, version=_TEXT, title=_TEXT,
+    body=_TEXT, raw=_Nullable(_TEXT), body_sha256=_TEXT, raw_sha256=_Nullable(_TEXT),
+    words=_INT, labels=_TITLES,
+)
+# raw_start and raw_end are null where a document has no raw text (QASPER, MediaWiki).
+PARAGRAPHS = _schema(
+    "paragraphs", ["doc_id", "index"],
+    doc_id=_TEXT, index=_INT, start=_INT, end=_INT,
+    raw_start=_Nullable(_INT), raw_end=_Nullable(_INT), kind=_TEXT,
+)
+# first..last are paragraph indices, inclusive; last = first - 1 is a heading without text of its own.
+SECTIONS = _schema(
+    "sections", ["doc_id", "index"],
+    doc_id=_TEXT, index=_INT, title=_TEXT, level=_INT, first=_INT, last=_INT,
+)
+# evidence and bundles index body; raw_evidence and raw_bundles index raw. `excluded` says why a
+# question leaves the ablation; null keeps it.
+QUESTIONS = _schema(
+    "questions", ["question_id"],
+    question_id=_TEXT, doc_id=_TEXT, text=_TEXT, type=_TEXT, base=_Nullable(_TEXT),
+    evidence=_SPANS, bundles=_BUNDLES,
+    raw_evidence=_Nullable(_SPANS), raw_bundles=_Nullable(_BUNDLES),
+    excluded=_Nullable(_TEXT),
+)
+# path: the document's title, then section titles; node: the top-level section that routing uses.
+CHUNKS = _schema(
+    "chunks", ["segmentation", "doc_id", "start"],
+    segmentation=_TEXT, chunk_id=_TEXT, doc_id=_TEXT, start=_INT, end=_INT, tokens=_INT,
+    path=_TITLES, node=_INT,
+)
+# One row for each labelled chunk: `label` is a (segmentation, prefix, depth) of the conditions table.
+LABELS = _schema(
+    "labels", ["label", "doc_id", "start"],
+    label=_TEXT, chunk_id=_TEXT, doc_id=_TEXT, start=_INT, end=_INT,
+    prefix=_TEXT, prefix_tokens=_INT, text_sha256=_TEXT,
+)
+RUNS = _schema(
+    "runs", ["condition", "question_id", "rank"],
+    condition=_TEXT, question_id=_TEXT, rank=_INT, chunk_id=_TEXT, score=_FLOAT,
+)
+ROUTING = _schema(
+    "routing", ["condition", "question_id"],
+    condition=_TEXT, question_id=_TEXT, kept=_TITLES, section_recall=_Nullable(_FLOAT),
+)
+SCORES = _schema(
+    "scores", ["embedder", "reranker", "condition", "question_id"],
+    embedder=_TEXT, reranker=_TEXT, condition=_TEXT, question_id=_TEXT, doc_id=_TEXT, type=_TEXT,
+    rewording=_BOOL,
+    **{
+        "cov_ndcg@10": _Nullable(_FLOAT), "recall@50": _Nullable(_FLOAT), "mrr": _Nullable(_FLOAT),
+        "ndcg@10": _Nullable(_FLOAT), "coverage@512": _Nullable(_FLOAT),
+        "coverage@1024": _Nullable(_FLOAT), "coverage@2048": _Nullable(_FLOAT),
+        "sufficient@3": _Nullable(_FLOAT), "bundle_coverage@3": _Nullable(_FLOAT),
+    },
+)
+CONTRASTS = _schema(
+    "contrasts", ["embedder", "reranker", "measure", "name"],
+    embedder=_TEXT, reranker=_TEXT, measure=_TEXT, name=_TEXT, a=_TEXT, b=_TEXT,
+    standing=_TEXT, status=_TEXT, reason=_Nullable(_TEXT),
+    n_questions=_INT, n_documents=_INT, excluded=_INT,
+    mean_a=_Nullable(_FLOAT), mean_b=_Nullable(_FLOAT), delta=_Nullable(_FLOAT),
+    ci_low=_Nullable(_FLOAT), ci_high=_Nullable(_FLOAT), p=_Nullable(_FLOAT),
+    dz=_Nullable(_FLOAT), p_holm=_Nullable(_FLOAT),
+)
+REPLICATES = _schema(
+    "replicates", ["embedder", "reranker", "measure", "name", "draw"],
+    embedder=_TEXT, reranker=_TEXT, measure=_TEXT, name=_TEXT, draw=_INT, delta=_FLOAT,
+)
+
+
+def table(schema: Schema, rows: Iterable[Mapping[str, Any]] | Mapping[str, Any]) -> pa.Table:
+    """A table of `schema`, sorted by its key, from rows or from a mapping of columns.
+
+    raises: InputError if a column is missing or unknown, a value has another type, is NaN or is
+            null where the schema has none, or a key repeats.
+    """
+    if isinstance(rows, Mapping):
+        unknown = set(rows) ^ set(schema.columns.names)
+        if unknown:
+            raise InputError(f"{schema.name}: columns {sorted(unknown)} are missing or unknown")
+        made = pa.table({n: rows[n] for n in schema.columns.names}, schema=schema.columns)
+    else:
+        listed = list(rows)
+        for row in listed[:1]:
+            if set(row) != set(schema.columns.names):
+                raise InputError(
+                    f"{schema.name}: columns {sorted(set(row) ^ set(schema.columns.names))} "
+                    "are missing or unknown"
+                )
+        made = pa.Table.from_pylist(listed, schema=schema.columns)
+    made = made.sort_by([(name, "ascending") for name in schema.key]).combine_chunks()
+    check(schema, made, schema.name)
+    return made
+
+
+def check(schema: Schema, found: pa.Table, where: str) -> None:
+    """Hold a table against its schema.
+
+    raises: InputError that names the table, the column and what is wrong.
+    """
+    if not found.schema.equals(schema.columns, check_metadata=False):
+        raise InputError(
+            f"{where}: not a {schema.name} table; expected\n{schema.columns}\nfound\n{found.schema}\n"
+            "delete it and run `dvc repro`"
+        )
+    for field in schema.columns:
+        column = found[field.name]
+        if not field.nullable and column.null_count:
+            raise InputError(f"{where}: column {field.name} of {schema.name} holds nulls")
+        if pa.types.is_floating(field.type) and pc.any(pc.is_nan(column)).as_py():
+            raise InputError(f"{where}: column {field.name} of {schema.name} holds NaN")
+    keys = found.select(list(schema.key))
+    distinct = keys.group_by(list(schema.key)).aggregate([]).num_rows
+    if distinct != found.num_rows:
+        counts = keys.append_column("_n", pa.array([1] * found.num_rows)).group_by(
+            list(schema.key)
+        ).aggregate([("_n", "sum")])
+        repeated = counts.filter(pc.greater(counts["_n_sum"], 1)).slice(0, 1).to_pylist()[0]
+        repeated.pop("_n_sum")
+        raise InputError(f"{where}: {schema.name} has a repeated key {repeated}")
+
+
+def write(path: Path, schema: Schema, found: pa.Table) -> None:
+    """Write a table after holding it against its schema; the file appears whole or not at all."""
+    check(schema, found, str(path))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    os.close(handle)
+    try:
+        # No pandas metadata, no statistics of the writer's moment: same rows, same bytes.
+        pq.write_table(found.replace_schema_metadata(None), scratch, compression="zstd")
+        os.chmod(scratch, 0o644)
+        os.replace(scratch, path)
+    finally:
+        if os.path.exists(scratch):
+            os.unlink(scratch)
+
+
+def read(path: Path, schema: Schema) -> pa.Table:
+    """Read a table and hold it against its schema.
+
+    raises: InputError if the file is missing or is not such a table.
+    """
+    if not path.exists():
+        raise InputError(f"{path}: no such table; run `dvc repro` (or `dvc pull --allow-missing`)")
+    found = pq.read_table(path, partitioning=None)
+    check(schema, found, str(path))
+    return found
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write UTF-8 text so that the file appears whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
+            stream.write(text)
+        os.chmod(scratch, 0o644)
+        os.replace(scratch, path)
+    finally:
+        if os.path.exists(scratch):
+            os.unlink(scratch)

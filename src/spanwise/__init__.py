@@ -17,7 +17,6 @@ The rooms, in the order the data meets them (docs/architecture.md draws the map)
     statistics                        contrasts, bootstrap, Holm
     registration                      what was fixed beforehand, against what ran
     reporting, tracking               the page, the tables; MLflow
-    pipeline                          one function for each DVC stage
     cli                               thin
 """
 

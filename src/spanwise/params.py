@@ -55,6 +55,14 @@ class EmbedderSettings(_Settings):
     pooling: Literal["mean", "cls"]
     query_prompt: str = ""
     max_seq_length: PositiveInt = 512
+    device: Literal["cpu", "cuda"] = "cpu"
+    batch_size: PositiveInt = 1  # 1 is canonical: bits that depend on nothing else that was asked
+
+    @model_validator(mode="after")
+    def _canonical_or_gpu(self) -> Self:
+        if self.device == "cpu" and self.batch_size != 1:
+            raise ValueError("batch_size is 1 on the cpu: batches are no faster there, and inexact")
+        return self
 
 
 class TokenSettings(_Settings):

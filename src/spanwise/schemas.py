@@ -59,10 +59,12 @@ PARAGRAPHS = _schema(
     doc_id=_TEXT, index=_INT, start=_INT, end=_INT,
     raw_start=_Nullable(_INT), raw_end=_Nullable(_INT), kind=_TEXT,
 )
-# first..last are paragraph indices, inclusive; last = first - 1 is a heading without text of its own.
+# first..last are paragraph indices, inclusive; last = first - 1 is a heading without text of its own,
+# and then start = end. Offsets index body.
 SECTIONS = _schema(
     "sections", ["doc_id", "index"],
     doc_id=_TEXT, index=_INT, title=_TEXT, level=_INT, first=_INT, last=_INT,
+    start=_INT, end=_INT,
 )
 # evidence and bundles index body; raw_evidence and raw_bundles index raw. `excluded` says why a
 # question leaves the ablation; null keeps it.
@@ -85,10 +87,23 @@ LABELS = _schema(
     label=_TEXT, chunk_id=_TEXT, doc_id=_TEXT, start=_INT, end=_INT,
     prefix=_TEXT, prefix_tokens=_INT, text_sha256=_TEXT,
 )
+
+
+def vectors(dim: int) -> Schema:
+    """Unit vectors of one embedder, keyed by the digest of settings and text.
+
+    tokens: of the text, special ones left out; seen: its code points inside the encoder's window.
+    """
+    return _schema(
+        "vectors", ["key"], key=_TEXT, tokens=_INT, seen=_INT, vector=pa.list_(pa.float32(), dim),
+    )
+
+
 RUNS = _schema(
     "runs", ["condition", "question_id", "rank"],
     condition=_TEXT, question_id=_TEXT, rank=_INT, chunk_id=_TEXT, score=_FLOAT,
 )
+# kept: ids of the sections that stage 1 kept, best first, `doc_id#node`.
 ROUTING = _schema(
     "routing", ["condition", "question_id"],
     condition=_TEXT, question_id=_TEXT, kept=_TITLES, section_recall=_Nullable(_FLOAT),
@@ -104,15 +119,24 @@ SCORES = _schema(
         "sufficient@3": _Nullable(_FLOAT), "bundle_coverage@3": _Nullable(_FLOAT),
     },
 )
+# Slices: `primary` (answerable, no rewording), `rewordings`, and `type:...` within primary.
+MEANS = _schema(
+    "means", ["embedder", "reranker", "condition", "slice", "measure"],
+    embedder=_TEXT, reranker=_TEXT, condition=_TEXT, slice=_TEXT, measure=_TEXT,
+    n_questions=_INT, undefined=_INT, mean=_Nullable(_FLOAT),
+)
+# family: contrast, step or dose; standing: confirmatory or exploratory; status: estimated, or
+# absent with a reason (then every figure is null). Slice `primary` throughout.
 CONTRASTS = _schema(
-    "contrasts", ["embedder", "reranker", "measure", "name"],
-    embedder=_TEXT, reranker=_TEXT, measure=_TEXT, name=_TEXT, a=_TEXT, b=_TEXT,
+    "contrasts", ["embedder", "reranker", "measure", "family", "name"],
+    embedder=_TEXT, reranker=_TEXT, measure=_TEXT, family=_TEXT, name=_TEXT, a=_TEXT, b=_TEXT,
     standing=_TEXT, status=_TEXT, reason=_Nullable(_TEXT),
     n_questions=_INT, n_documents=_INT, excluded=_INT,
     mean_a=_Nullable(_FLOAT), mean_b=_Nullable(_FLOAT), delta=_Nullable(_FLOAT),
     ci_low=_Nullable(_FLOAT), ci_high=_Nullable(_FLOAT), p=_Nullable(_FLOAT),
     dz=_Nullable(_FLOAT), p_holm=_Nullable(_FLOAT),
 )
+# The bootstrap's draws for the measure of the primary cell, in every cell.
 REPLICATES = _schema(
     "replicates", ["embedder", "reranker", "measure", "name", "draw"],
     embedder=_TEXT, reranker=_TEXT, measure=_TEXT, name=_TEXT, draw=_INT, delta=_FLOAT,

@@ -1,0 +1,119 @@
+"""One reader for each source format, by the names that params.yaml uses.
+
+Every reader takes the corpus folder or file, its options and the split, and returns a `Corpus`. A
+reader's module is imported when the reader is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any, Protocol
+
+from spanwise.corpora.model import Corpus, Document
+from spanwise.errors import CorpusError, ParamsError
+
+
+class Reader(Protocol):
+    """Reads one corpus; `split` is study or sweep."""
+
+    def __call__(
+        self, path: Path, *, options: Mapping[str, Any], split: str = "study"
+    ) -> Corpus: ...
+
+
+def read_markdown(path: Path, *, options: Mapping[str, Any], split: str = "study") -> Corpus:
+    """A folder of Markdown files with its manifest and questions; see `_folder`."""
+    from spanwise.corpora.markdown import read_if_any
+
+    return _folder(path, (".md", ".markdown"), read_if_any, options, split)
+
+
+def read_plain(path: Path, *, options: Mapping[str, Any], split: str = "study") -> Corpus:
+    """A folder of plain-text files with its manifest and questions; see `_folder`."""
+    from spanwise.corpora.text import read_document
+
+    return _folder(path, (".txt", ".text"), read_document, options, split)
+
+
+def _qasper(path: Path, *, options: Mapping[str, Any], split: str = "study") -> Corpus:
+    from spanwise.corpora.qasper import read
+
+    return read(path, options=options, split=split)
+
+
+def _mediawiki(path: Path, *, options: Mapping[str, Any], split: str = "study") -> Corpus:
+    from spanwise.corpora.mediawiki import read
+
+    return read(path, options=options, split=split)
+
+
+def _chroma(path: Path, *, options: Mapping[str, Any], split: str = "study") -> Corpus:
+    from spanwise.corpora.chroma import read
+
+    return read(path, options=options, split=split)
+
+
+READERS: dict[str, Reader] = {
+    "markdown": read_markdown,
+    "text": read_plain,
+    "qasper": _qasper,
+    "mediawiki": _mediawiki,
+    "chroma": _chroma,
+}
+
+
+def _folder(
+    path: Path,
+    suffixes: tuple[str, ...],
+    read_one: Callable[..., Document | None],
+    options: Mapping[str, Any],
+    split: str,
+) -> Corpus:
+    """Read what the trusted view of a folder lets be opened, and the questions about it.
+
+    options: none are known.
+    returns: the corpus. A file without text (empty, white space, headings alone) is no document:
+             it counts, and so do the questions about it.
+    raises:  CorpusError if no document is left, and what the view, the decoder, the reader and the
+             questions raise.
+    """
+    from spanwise.corpora.view import open_view
+    from spanwise.questions.authored import read_questions
+    from spanwise.text.decoding import mended, read_text
+
+    if options:
+        raise ParamsError(f"options {sorted(options)}: this reader knows none")
+    view = open_view(path, suffixes, split)
+    documents: list[Document] = []
+    decoded = []
+    left_out = dict(view.left_out)
+    for entry in view.entries:
+        file = path / entry.path
+        found = read_text(file, allow_blank=True)
+        decoded.append(found)
+        document = None if found.blank else read_one(
+            entry.doc_id, found.text, stem=PurePosixPath(entry.path).stem,
+            source=entry.source, version=entry.version, where=str(file),
+        )
+        if document is None:
+            left_out[entry.doc_id] = "no text"
+        else:
+            documents.append(document)
+    counts = dict(view.counts)
+    if without := len(view.entries) - len(documents):
+        counts["files left out: no text"] = without
+    if not documents:
+        raise CorpusError(
+            f"{path}: no document of split {split} is left ({_said(counts)}); expected at least "
+            f"one permitted, current {'/'.join(suffixes)} file with text"
+        )
+    questions, asked = read_questions(path, documents, left_out)
+    return Corpus(
+        tuple(documents), tuple(questions), "raw",
+        {**counts, "documents": len(documents), **mended(decoded), **asked},
+    )
+
+
+def _said(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name}: {count}" for name, count in counts.items())

@@ -1,0 +1,93 @@
+"""Chunks with their prefixes: one row for each chunk under each label of the conditions table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from spanwise import schemas
+from spanwise.corpora.model import Document, sha256
+from spanwise.params import Condition, PlaceboSettings
+from spanwise.prefixes import cut, placebo, prefix_of, render, rendered
+from spanwise.text.tokens import Tokenizer
+
+ABSENT_CONTEXT = (
+    "contexts are written by a language model, and this version has no language-model stage yet"
+)
+
+
+def label(
+    chunks: Sequence[Mapping[str, Any]], documents: Sequence[Document],
+    labels: Mapping[str, Condition], tokenizer: Tokenizer, settings: PlaceboSettings,
+) -> tuple[pa.Table, dict[str, Any]]:
+    """The LABELS table of all labels that can be made.
+
+    chunks:  rows of the CHUNKS table.
+    labels:  label -> a condition that has it.
+    returns: the table; a report with what is absent and why, mean prefix tokens, placebo counts.
+    """
+    bodies = {document.doc_id: document.body for document in documents}
+    placebos, counts = _placebos(chunks, labels, settings)
+    counted: dict[str, int] = {"": 0}
+    rows: list[dict[str, Any]] = []
+    absent: dict[str, str] = {}
+    made: dict[str, dict[str, float]] = {}
+    for name, condition in labels.items():
+        if condition.prefix == "context":
+            absent[name] = ABSENT_CONTEXT
+            continue
+        mine = [chunk for chunk in chunks if chunk["segmentation"] == condition.segmentation]
+        tokens = 0
+        for chunk in mine:
+            path = tuple(chunk["path"])
+            if condition.prefix == "placebo":
+                place = (condition.segmentation, chunk["doc_id"], cut(path, settings.depth))
+                prefix = render(cut(placebos[place], condition.depth))
+            else:
+                prefix = prefix_of(path, condition.prefix, condition.depth)
+            if prefix not in counted:
+                counted[prefix] = tokenizer.count(prefix)
+            content = bodies[chunk["doc_id"]][chunk["start"] : chunk["end"]]
+            rows.append(
+                {
+                    "label": name, "chunk_id": chunk["chunk_id"], "doc_id": chunk["doc_id"],
+                    "start": chunk["start"], "end": chunk["end"], "prefix": prefix,
+                    "prefix_tokens": counted[prefix],
+                    "text_sha256": sha256(rendered(prefix, content)),
+                }
+            )
+            tokens += counted[prefix]
+        made[name] = {"chunks": len(mine), "mean_prefix_tokens": tokens / max(1, len(mine))}
+    report = {"labels": made, "absent": absent, "placebo": counts}
+    return schemas.table(schemas.LABELS, rows), report
+
+
+def _placebos(
+    chunks: Sequence[Mapping[str, Any]], labels: Mapping[str, Condition], settings: PlaceboSettings
+) -> tuple[dict[tuple[str, str, tuple[str, ...]], tuple[str, ...]], dict[str, dict[str, int]]]:
+    """The placebo of every (segmentation, document, path), and counts by segmentation."""
+    found: dict[tuple[str, str, tuple[str, ...]], tuple[str, ...]] = {}
+    counts: dict[str, dict[str, int]] = {}
+    wanted = {c.segmentation for c in labels.values() if c.prefix == "placebo"}
+    for segmentation in sorted(wanted):
+        pairs = [
+            (chunk["doc_id"], cut(tuple(chunk["path"]), settings.depth))
+            for chunk in chunks
+            if chunk["segmentation"] == segmentation
+        ]
+        assigned, counts[segmentation] = placebo(pairs, settings.seed)
+        for (doc_id, path), other in assigned.items():
+            found[segmentation, doc_id, path] = other
+    return found, counts
+
+
+def texts(labels: pa.Table, documents: Sequence[Document]) -> list[str]:
+    """The text that is embedded for each row of a LABELS table, in its order."""
+    bodies = {document.doc_id: document.body for document in documents}
+    columns = (labels[name].to_pylist() for name in ("prefix", "doc_id", "start", "end"))
+    return [
+        rendered(prefix, bodies[doc_id][start:end])
+        for prefix, doc_id, start, end in zip(*columns, strict=True)
+    ]

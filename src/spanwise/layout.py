@@ -1,0 +1,63 @@
+"""Where each stage's outputs lie, and the counts that each stage leaves beside them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from spanwise import schemas
+from spanwise.errors import InputError
+
+ARTIFACTS = Path("artifacts")
+LEXICAL = "bm25"
+"""Stands in an embedder's place where the lexical condition is kept."""
+
+
+def parse(corpus: str, split: str = "study") -> Path:
+    """Folder of documents, paragraphs, sections and questions of one split."""
+    return ARTIFACTS / "parse" / corpus / split
+
+
+def stage(name: str, corpus: str) -> Path:
+    """Folder of a stage that runs once for each corpus."""
+    return ARTIFACTS / name / corpus
+
+
+def cell(name: str, corpus: str, embedder: str) -> Path:
+    """Folder of a stage that runs once for each corpus and embedder; its report is beside it."""
+    return ARTIFACTS / name / corpus / embedder
+
+
+def cell_report(name: str, corpus: str, embedder: str) -> Path:
+    """The counts of a stage whose folder another program fills: `<embedder>.json` beside it."""
+    return ARTIFACTS / name / corpus / f"{embedder}.json"
+
+
+def write_report(path: Path, report: Mapping[str, Any]) -> None:
+    """Write a stage's counts as JSON and print them."""
+    schemas.write_text(path, json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    for line in _lines(report, ""):
+        print(line)
+
+
+def read_report(path: Path) -> dict[str, Any]:
+    """Read a stage's counts.
+
+    raises: InputError if the stage has not run.
+    """
+    if not path.exists():
+        raise InputError(f"{path}: not there; run `dvc repro`")
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def _lines(report: Mapping[str, Any], indent: str) -> list[str]:
+    lines = []
+    for name, value in report.items():
+        if isinstance(value, Mapping):
+            lines += [f"{indent}{name}:", *_lines(value, indent + "  ")]
+        else:
+            lines.append(f"{indent}{name}: {value}")
+    return lines

@@ -1,0 +1,208 @@
+"""Anchors: how a person names a gold span, and the one place in the text it names.
+
+Three forms, each with an optional `document`:
+    quote, occurrence?       the quotation, exactly as it stands in the file
+    from, to, occurrence?    from the start of `from` to the end of the first `to` after it
+    start, end               a span of raw, in code points
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from spanwise.errors import AnchorError
+from spanwise.spans import Span
+from spanwise.text.lists import unknown_keys
+
+_FORMS = {
+    "quote": ("quote", "occurrence", "document"),
+    "from": ("from", "to", "occurrence", "document"),
+    "start": ("start", "end", "document"),
+}
+_SHOWN = 8  # places, and
+_WIDTH = 600  # code points of the nearest text, that a message shows
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """One anchor as written. Exactly one of quote, since (`from`) and start is not None.
+
+    occurrence: which occurrence of quote or `from` is meant, from 1; None if it must be the only.
+    document:   the document it lies in, None for the question's own.
+    """
+
+    quote: str | None = None
+    since: str | None = None
+    until: str | None = None
+    start: int | None = None
+    end: int | None = None
+    occurrence: int | None = None
+    document: str | None = None
+
+
+def parse(fields: Any) -> Anchor:
+    """Check one anchor's fields.
+
+    raises: AnchorError that says what is wrong with them.
+    """
+    if not isinstance(fields, Mapping):
+        raise AnchorError(f"expected `quote`, `from`/`to` or `start`/`end`, found {fields!r}")
+    forms = [form for form in _FORMS if form in fields]
+    if len(forms) != 1:
+        raise AnchorError(
+            f"found the keys {', '.join(map(str, fields)) or 'none'}, expected exactly one of "
+            "`quote`, `from` with `to`, `start` with `end`"
+        )
+    if wrong := unknown_keys(fields, _FORMS[forms[0]]):
+        raise AnchorError(wrong)
+    occurrence = _number(fields, "occurrence", 1) if "occurrence" in fields else None
+    document = _words(fields, "document") if "document" in fields else None
+    if forms[0] == "quote":
+        return Anchor(quote=_words(fields, "quote"), occurrence=occurrence, document=document)
+    if forms[0] == "from":
+        return Anchor(
+            since=_words(fields, "from"), until=_words(fields, "to"), occurrence=occurrence,
+            document=document,
+        )
+    start, end = _number(fields, "start", 0), _number(fields, "end", 0)
+    if start >= end:
+        raise AnchorError(f"the span [{start}, {end}) is empty, expected 0 <= start < end")
+    return Anchor(start=start, end=end, document=document)
+
+
+def locate(anchor: Anchor, text: str, name: str) -> Span:
+    """The span of `text` that an anchor names.
+
+    text:   the document's raw text.
+    name:   the document's name in messages.
+    raises: AnchorError if a quotation does not occur (with the nearest text, ready to paste), if it
+            occurs more than once without `occurrence` or less often than that (with all places), or
+            if a span ends beyond the text. Occurrences that overlap each other count.
+    """
+    if anchor.start is not None and anchor.end is not None:
+        if anchor.end > len(text):
+            raise AnchorError(
+                f"the span [{anchor.start}, {anchor.end}) ends beyond {name}, which has "
+                f"{len(text)} code points"
+            )
+        return Span(anchor.start, anchor.end)
+    if anchor.quote is not None:
+        start = _place(text, anchor.quote, anchor.occurrence, name, "quote")
+        return Span(start, start + len(anchor.quote))
+    assert anchor.since is not None and anchor.until is not None
+    start = _place(text, anchor.since, anchor.occurrence, name, "from")
+    # `to` may be the end of `from` itself, but never ends before it.
+    least = start + len(anchor.since)
+    found = text.find(anchor.until, max(start, least - len(anchor.until)))
+    if found < 0:
+        raise AnchorError(
+            f"`to` {_paste(anchor.until)} does not occur in {name} after `from` "
+            f"(line {_line(text, start)})" + _nearest(text, anchor.until, "to", start)
+        )
+    return Span(start, found + len(anchor.until))
+
+
+def _place(text: str, quote: str, occurrence: int | None, name: str, key: str) -> int:
+    places = occurrences(text, quote)
+    if not places:
+        raise AnchorError(
+            f"`{key}` {_paste(quote)} does not occur in {name}" + _nearest(text, quote, key)
+        )
+    if occurrence is None and len(places) > 1:
+        raise AnchorError(
+            f"`{key}` {_paste(quote)} occurs {len(places)} times in {name}: "
+            f"{_places(text, places)}; add `occurrence: 1` (to {len(places)}) or quote more"
+        )
+    if occurrence is not None and occurrence > len(places):
+        raise AnchorError(
+            f"`{key}` {_paste(quote)} occurs {len(places)} times in {name}, not {occurrence}: "
+            f"{_places(text, places)}; mend `occurrence`"
+        )
+    return places[(occurrence or 1) - 1]
+
+
+def occurrences(text: str, quote: str) -> list[int]:
+    """Offsets of every occurrence, those that overlap included.
+
+    >>> occurrences("| a | a |", "| a |")
+    [0, 4]
+    """
+    places = []
+    at = text.find(quote)
+    while at >= 0:
+        places.append(at)
+        at = text.find(quote, at + 1)
+    return places
+
+
+def nearest(text: str, quote: str, after: int = 0) -> tuple[Span, float]:
+    """The stretch of text[after:] most like `quote`, in whole words, and its likeness in 0..100.
+
+    source: rapidfuzz's partial ratio (normalized Indel similarity of the best window).
+    """
+    from rapidfuzz import fuzz
+
+    found = fuzz.partial_ratio_alignment(quote, text[after:])
+    if found is None or found.dest_start == found.dest_end:
+        return Span(after, len(text)), 0.0
+    start, end = after + found.dest_start, after + found.dest_end
+    while start > after and not text[start - 1].isspace() and not text[start].isspace():
+        start -= 1
+    while end < len(text) and not text[end - 1].isspace() and not text[end].isspace():
+        end += 1
+    while start < end - 1 and text[start].isspace():
+        start += 1
+    while end > start + 1 and text[end - 1].isspace():
+        end -= 1
+    return Span(start, end), float(found.score)
+
+
+def _nearest(text: str, quote: str, key: str, after: int = 0) -> str:
+    span, score = nearest(text, quote, after)
+    if not score:
+        return "; nothing in it is alike"
+    found = text[span.start : span.end]
+    if len(found) > _WIDTH:
+        found = found[:_WIDTH].rsplit(None, 1)[0]
+    shown = f"; the nearest text, line {_line(text, span.start)}, likeness {score:.0f} of 100:\n"
+    shown += f"    {key}: {_paste(found)}"
+    places = occurrences(text, found)
+    if len(places) > 1 and span.start in places and key != "to":
+        shown += f"\n    occurrence: {places.index(span.start) + 1}"
+    return shown
+
+
+def _places(text: str, places: list[int]) -> str:
+    lines = [at for at, character in enumerate(text) if character == "\n"]
+    shown = [f"line {bisect_right(lines, at - 1) + 1} (offset {at})" for at in places[:_SHOWN]]
+    more = f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
+    return ", ".join(shown) + more
+
+
+def _line(text: str, offset: int) -> int:
+    return text.count("\n", 0, offset) + 1
+
+
+def _paste(text: str) -> str:
+    """As a double-quoted word that YAML and JSON both read."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _words(fields: Mapping[str, Any], key: str) -> str:
+    value = fields.get(key)
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)  # a quotation such as 14
+    if not isinstance(value, str) or not value.strip():
+        raise AnchorError(f"`{key}` is {value!r}, expected text; put it in quotation marks")
+    return value.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _number(fields: Mapping[str, Any], key: str, least: int) -> int:
+    value = fields.get(key)
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise AnchorError(f"`{key}` is {value!r}, expected a whole number from {least} on")
+    return value

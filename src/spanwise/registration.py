@@ -1,0 +1,142 @@
+"""What was fixed beforehand, and the comparison with what ran.
+
+registration.json is written and committed before the strong embedder first runs on a corpus. A
+result is confirmatory only while everything that it depends on equals the last entry; until there is
+one, and for whatever deviates from it, all output says exploratory.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from spanwise import schemas
+from spanwise.errors import RegistrationError
+from spanwise.params import MEASURES, Params
+
+FILE = Path("registration.json")
+
+EXCLUSIONS = (
+    "questions without an answer",
+    "questions whose evidence stands only in headings",
+    "questions without evidence, or with evidence only in tables or figures",
+    "rewordings of another question",
+    "documents without a usable induced tree, and questions about them",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a corpus's primary results may be called, and every reason why not `confirmatory`."""
+
+    word: str
+    differences: tuple[str, ...]
+    parent_commit: str | None
+
+
+def protocol(params: Params, digests: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
+    """All that a confirmatory result depends on.
+
+    digests: {corpus: {"documents": sha256, "questions": sha256}} of the parsed study split.
+    """
+    arms = {arm for pair in params.contrasts.values() for arm in pair}
+    return {
+        "contrasts": {name: list(pair) for name, pair in params.contrasts.items()},
+        "primary": params.primary.model_dump(),
+        "measures": list(MEASURES),
+        "exclusions": list(EXCLUSIONS),
+        "inference": params.inference.model_dump(),
+        "conditions": {
+            name: its.model_dump() for name, its in params.conditions.items() if name in arms
+        },
+        "embedder": params.embedders[params.primary.embedder].model_dump(),
+        "tokens": params.tokens.model_dump(),
+        "chunking": params.chunking.model_dump(),
+        "inducers": params.inducers.model_dump(),
+        "prefixes": params.prefixes.model_dump(),
+        "retrieval": params.retrieval.model_dump(),
+        "corpora": {
+            name: {**params.corpora[name].model_dump(), **found} for name, found in digests.items()
+        },
+    }
+
+
+def load(path: Path = FILE) -> list[dict[str, Any]]:
+    """The entries of a registration, oldest first; [] where there is none.
+
+    raises: RegistrationError if the file is not a registration.
+    """
+    if not path.exists():
+        return []
+    try:
+        entries = json.loads(path.read_text(encoding="utf-8"))["entries"]
+        for entry in entries:
+            if {"reason", "parent_commit", "protocol"} - set(entry):
+                raise KeyError("reason, parent_commit, protocol")
+    except (json.JSONDecodeError, KeyError, TypeError) as error:
+        raise RegistrationError(
+            f"{path} is not a registration ({error}); restore the committed file with "
+            f"`git checkout -- {path}`"
+        ) from None
+    return list(entries)
+
+
+def register(
+    params: Params, digests: Mapping[str, Mapping[str, str]], parent_commit: str, reason: str,
+    path: Path = FILE,
+) -> None:
+    """Append an entry; earlier ones stay.
+
+    raises: RegistrationError if nothing changed, or if an amendment has no reason.
+    """
+    entries = load(path)
+    made = protocol(params, digests)
+    if entries and not reason.strip():
+        raise RegistrationError(f"{path} has an entry already: an amendment needs a reason")
+    if entries and entries[-1]["protocol"] == made:
+        raise RegistrationError(f"{path}: this protocol is registered already")
+    entries.append(
+        {
+            "reason": reason.strip() or "first registration",
+            "parent_commit": parent_commit,
+            "protocol": made,
+        }
+    )
+    schemas.write_text(path, json.dumps({"entries": entries}, indent=2, ensure_ascii=False) + "\n")
+
+
+def standing(
+    params: Params, corpus: str, digests: Mapping[str, str], path: Path = FILE
+) -> Standing:
+    """Compare what ran on one corpus with the last entry."""
+    entries = load(path)
+    if not entries:
+        return Standing("exploratory", (f"nothing is registered: {path} does not exist",), None)
+    entry = entries[-1]
+    registered, ran = dict(entry["protocol"]), protocol(params, {corpus: digests})
+    corpora = registered.pop("corpora", {})
+    differences = []
+    if corpus not in corpora:
+        differences.append(f"corpus {corpus} is not registered")
+    else:
+        registered["corpora"] = {corpus: corpora[corpus]}
+        differences = list(_differences(registered, ran, ""))
+    word = "exploratory" if differences else "confirmatory"
+    return Standing(word, tuple(differences), entry["parent_commit"])
+
+
+def _differences(registered: Any, ran: Any, place: str) -> Iterator[str]:
+    if isinstance(registered, Mapping) and isinstance(ran, Mapping):
+        for name in sorted(registered.keys() | ran.keys()):
+            here = f"{place}.{name}" if place else str(name)
+            if name not in ran:
+                yield f"{here}: registered, not in what ran"
+            elif name not in registered:
+                yield f"{here}: ran, not registered"
+            else:
+                yield from _differences(registered[name], ran[name], here)
+    elif registered != ran:
+        yield f"{place}: registered {registered!r}, ran {ran!r}"

@@ -1,0 +1,19 @@
+"""What a person reads: one page, its figures as files, and nothing that was not computed before.
+
+    gather      artifacts -> plain records, each table read once
+    diagnose    what the tables themselves say of the set-up: sizes, identity, routing, ratios
+    verdict     records -> states and plain words
+    markup      escaping, numbers as text
+    figures     inline SVG: forest plot, condition means, dose
+    tables      HTML tables
+    questions   the questions behind each number, as data that the page opens lazily
+    page        the whole page: page.html, page.css, page.js
+    files       metrics.json, plots/*.csv, tables/*.csv
+    build       report(): all of it
+
+No clock time, commit or machine path stands in any output: same input, same bytes.
+"""
+
+from spanwise.reporting.build import report
+
+__all__ = ["report"]

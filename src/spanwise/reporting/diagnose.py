@@ -1,0 +1,208 @@
+"""What the tables themselves say of the set-up, beside the counts that the stages reported.
+
+Each check is a row: what was looked at, what was found, what it should be, and whether it is
+flagged. A flag does not change a figure; it says what to bear in mind when reading it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+from spanwise.params import Params
+from spanwise.reporting.gather import PRIMARY, CorpusRecord, Row
+from spanwise.reporting.markup import count, figure, many
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One diagnostic: what, what was found, what was expected, and whether they part."""
+
+    what: str
+    found: str
+    expected: str
+    flagged: bool
+
+
+def diagnose(record: CorpusRecord, params: Params) -> list[Check]:
+    """Every diagnostic of one corpus, in the order of the data's way."""
+    return [
+        *sizes(record, params), *identity(record), *placebos(record), *windows(record),
+        *routing(record, params), *ratios(record), *lexical(record),
+    ]
+
+
+def sizes(record: CorpusRecord, params: Params) -> list[Check]:
+    """Size matching of fixed and induced chunks, small chunks, and the cap."""
+    tokens = {
+        name: [row["tokens"] for row in rows.values()] for name, rows in record.chunks.items()
+    }
+    checks = []
+    if tokens.get("fixed") and tokens.get("induced"):
+        gap = fmean(tokens["fixed"]) - fmean(tokens["induced"])
+        limit = params.chunking.size_tolerance_tokens
+        checks.append(Check(
+            "Size matching: mean tokens of a chunk",
+            ", ".join(f"{name} {figure(fmean(found), 1)}" for name, found in tokens.items()),
+            f"fixed and induced within {limit:g} tokens; they are {figure(abs(gap), 1)} apart",
+            abs(gap) > limit,
+        ))
+    floor, cap = params.chunking.floor_tokens, params.chunking.cap_tokens
+    for name, found in tokens.items():
+        small = sum(size < floor for size in found)
+        checks.append(Check(
+            f"Small chunks, {name}",
+            f"{count(small)} of {count(len(found))} below {floor} tokens",
+            "few: a small chunk that no neighbour could take in stays small", small * 10 > len(found),
+        ))
+    large = sum(size > cap for found in tokens.values() for size in found)
+    checks.append(Check(
+        "Chunks above the cap", count(large), f"none above {cap} tokens", large > 0
+    ))
+    return checks
+
+
+def identity(record: CorpusRecord) -> list[Check]:
+    """Share of induced chunk spans that are native ones too: C3 compares what differs."""
+    induced = record.chunks.get("induced", {})
+    native = _spans(record.chunks.get("native", {}))
+    if not induced or not native:
+        return []
+    same = len(_spans(induced) & native) / len(induced)
+    return [Check(
+        "Span identity: induced chunks that are native chunks too", f"{figure(100 * same, 1)}%",
+        "well below 100%, or the author's and the induced structure are one treatment", same > 0.95,
+    )]
+
+
+def _spans(chunks: Mapping[str, Row]) -> set[tuple[str, int, int]]:
+    return {(row["doc_id"], row["start"], row["end"]) for row in chunks.values()}
+
+
+def placebos(record: CorpusRecord) -> list[Check]:
+    """Placebo paths that come from the chunk's own document after all."""
+    checks = []
+    for where, counts in _objects(dict(record.reports).get("label"), "residual"):
+        pairs, residual = counts.get("pairs"), counts["residual"]
+        of = f" of {count(pairs)} paths" if pairs is not None else ""
+        checks.append(Check(
+            f"Placebo residuals{where}", f"{count(residual)}{of} drew one of their own document",
+            "none where no document holds more than half of a depth's paths", residual > 0,
+        ))
+    return checks
+
+
+def windows(record: CorpusRecord) -> list[Check]:
+    """Text that an encoder never saw because it lies beyond its window."""
+    checks = []
+    for stage, report in record.reports:
+        found = [counts for _, counts in _objects(report, "share_of_chunks")]
+        if not stage.startswith("embed") or not found:
+            continue
+        chunks = max(counts["share_of_chunks"] for counts in found)
+        evidence = max(counts.get("share_of_evidence_characters", 0.0) for counts in found)
+        checks.append(Check(
+            f"Encoder window, {stage.removeprefix('embed · ')}",
+            f"up to {figure(100 * chunks, 2)}% of chunks, {figure(100 * evidence, 2)}% of evidence "
+            f"characters beyond {report.get('window_tokens', 'its')} tokens",
+            "0%: what lies beyond cannot be found by its own words", chunks > 0,
+        ))
+    return checks
+
+
+def routing(record: CorpusRecord, params: Params) -> list[Check]:
+    """Section recall: how often stage 1 kept a section that holds evidence."""
+    kept_in = {
+        question["question_id"] for question in record.questions
+        if question["excluded"] is None and question["base"] is None and question["evidence"]
+    }
+    checks = []
+    for embedder, rows in record.routing.items():
+        for condition in dict.fromkeys(row["condition"] for row in rows):
+            found = [
+                row["section_recall"] for row in rows
+                if row["condition"] == condition and row["section_recall"] is not None
+                and row["question_id"] in kept_in
+            ]
+            if found:
+                checks.append(Check(
+                    f"Section recall, {condition} · {embedder}",
+                    f"{figure(fmean(found))} over {many(len(found), 'question')}",
+                    f"near 1: where none of {params.retrieval.sections} kept sections holds "
+                    "evidence, only the backfill can find it",
+                    fmean(found) < 0.9,
+                ))
+    return checks
+
+
+def ratios(record: CorpusRecord) -> list[Check]:
+    """Scores above 1: the greedy ideal is a stand-in, so they are counted and never clipped."""
+    above = [
+        value for value in record.scores["cov_ndcg@10"] if value is not None and value > 1 + 1e-9
+    ]
+    found = f"{count(len(above))} of {count(len(record.scores['cov_ndcg@10']))} scores"
+    if above:
+        found += f", the highest {figure(max(above))}"
+    return [Check(
+        "Coverage-nDCG above 1", found, "rare: the greedy ideal is a stand-in, never clipped",
+        bool(above),
+    )]
+
+
+def lexical(record: CorpusRecord) -> list[Check]:
+    """How often words alone put a relevant chunk first: how lexical the questions are."""
+    return [
+        Check("BM25 puts gold first", f"{figure(100 * share, 1)}% of questions",
+              "low, where questions are to need more than shared words", False)
+        for share in _shares(dict(record.reports).get("infer", {}).get("bm25_gold_first"))
+    ]
+
+
+def _shares(found: Any) -> list[float]:
+    """Every share in a stage's object, whatever stands around it."""
+    if isinstance(found, Mapping):
+        return [
+            share for key, value in found.items()
+            for share in (
+                [float(value)] if key == "share" and isinstance(value, int | float)
+                else _shares(value)
+            )
+        ]
+    return []
+
+
+def _objects(report: Any, key: str, where: str = "") -> list[tuple[str, Mapping[str, Any]]]:
+    """Every object of a stage's counts that holds `key`, with the name it stands under."""
+    if not isinstance(report, Mapping):
+        return []
+    if key in report:
+        return [(where, report)]
+    return [
+        item for name, value in report.items() for item in _objects(value, key, f", {name}")
+    ]
+
+
+def exclusions(record: CorpusRecord, params: Params) -> list[tuple[str, str, int]]:
+    """(where, reason, count) of all that left the study, of which nothing is dropped silently."""
+    rows = [("questions", reason, n) for reason, n in sorted(record.excluded().items())]
+    rows += [("inference", reason, n) for reason, n in record.exclusions.items()]
+    for (embedder, reranker, condition, part, measure), row in record.means.items():
+        if part == PRIMARY and measure == params.primary.measure and row["undefined"]:
+            rows.append((
+                f"mean of {condition} · {cell_name((embedder, reranker))}",
+                f"{measure} is undefined", row["undefined"],
+            ))
+    for row in record.contrasts:
+        if row["measure"] == params.primary.measure and row["excluded"]:
+            rows.append((
+                f"{row['name']} · {cell_name((row['embedder'], row['reranker']))}",
+                "not answered under both conditions, or undefined under one", row["excluded"],
+            ))
+    return rows
+
+
+def cell_name(cell: Sequence[str]) -> str:
+    """A cell of a corpus: its embedder, and its reranker where it has one."""
+    return cell[0] if cell[1] == "none" else f"{cell[0]} + {cell[1]}"

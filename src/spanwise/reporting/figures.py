@@ -1,0 +1,219 @@
+"""Figures as inline SVG. Horizontal places are percentages and vertical ones pixels, so that a figure
+takes the width it is given and its text never shrinks; colours are the page's variables.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spanwise.reporting.markup import esc, tag
+
+ROW = 30
+"""Height of a row in pixels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Maps [low, high] to 0..100 percent.
+
+    raises: ValueError unless low < high and both are finite.
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
+            raise ValueError(f"a scale needs finite low < high, got {self.low}, {self.high}")
+
+    def at(self, value: float) -> str:
+        """The place of a value, as an SVG percentage.
+
+        >>> Scale(-1, 3).at(0)
+        '25%'
+        """
+        return f"{round(100 * (value - self.low) / (self.high - self.low), 3):g}%"
+
+    def ticks(self, most: int = 5) -> list[float]:
+        """Round values inside the scale, at most `most` of them, evenly apart.
+
+        >>> Scale(-0.031, 0.042).ticks()
+        [-0.02, 0.0, 0.02, 0.04]
+        """
+        power = math.floor(math.log10(self.high - self.low)) - 1
+        step, digits = 0.0, 0
+        for factor in (1, 2, 5, 10, 20, 50, 100):
+            digits = max(0, -power)
+            step = round(factor * 10.0**power, digits)
+            first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+            if last - first + 1 <= most:
+                break
+        return [round(i * step, digits) + 0.0 for i in range(first, last + 1)]
+
+
+def scale(values: Sequence[float], pad: float = 0.06) -> Scale:
+    """A scale that holds all values with a little room at both ends.
+
+    raises: ValueError without values.
+    """
+    if not values:
+        raise ValueError("a scale needs at least one value")
+    low, high = min(values), max(values)
+    room = (high - low) * pad or max(abs(low), 1.0) * pad
+    return Scale(low - room, high + room)
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A value, with its interval where it has one. `look` names its classes in the page's style:
+    `filled` or `hollow`, and a family's colour; `shape` is circle, square or diamond."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    shape: str = "circle"
+    look: str = "filled"
+
+
+def _shape(mark: Mark, on: Scale, y: float) -> str:
+    x, radius = on.at(mark.value), 5.0
+    if mark.shape == "circle":
+        return f'<circle cx="{x}" cy="{y:g}" r="{radius:g}" class="mark {esc(mark.look)}"/>'
+    # A nested svg is placed by percentage; inside it lengths are pixels around its own origin.
+    turn = ' transform="rotate(45)"' if mark.shape == "diamond" else ""
+    side = 8.4
+    return (
+        f'<svg x="{x}" y="{y:g}" overflow="visible"><rect x="{-side / 2:g}" y="{-side / 2:g}" '
+        f'width="{side:g}" height="{side:g}"{turn} class="mark {esc(mark.look)}"/></svg>'
+    )
+
+
+def strip(
+    marks: Sequence[Mark], on: Scale, *, band: tuple[float, float] | None = None,
+    lines: Sequence[tuple[float, str]] = (), grid: bool = True, height: int = ROW,
+) -> str:
+    """One row of a figure: a shaded band, upright lines, and marks with their intervals.
+
+    band:  values between which the row is shaded.
+    lines: (value, class) of upright lines; lines of adjacent rows join.
+    """
+    parts = []
+    if band is not None:
+        left, right = max(band[0], on.low), min(band[1], on.high)
+        parts.append(
+            f'<rect x="{on.at(left)}" y="0" width="{Scale(0, on.high - on.low).at(right - left)}" '
+            f'height="{height}" class="band"/>'
+        )
+    if grid:
+        parts += [
+            f'<line x1="{on.at(t)}" x2="{on.at(t)}" y1="0" y2="{height}" class="grid"/>'
+            for t in on.ticks()
+        ]
+    for value, look in lines:
+        if on.low <= value <= on.high:
+            x = on.at(value)
+            parts.append(f'<line x1="{x}" x2="{x}" y1="0" y2="{height}" class="{esc(look)}"/>')
+    middle = height / 2
+    for mark in marks:
+        if mark.low is not None and mark.high is not None:
+            ends = (on.at(mark.low), on.at(mark.high))
+            parts.append(
+                f'<line x1="{ends[0]}" x2="{ends[1]}" y1="{middle:g}" y2="{middle:g}" '
+                f'class="reach {esc(mark.look)}"/>'
+            )
+            parts += [
+                f'<line x1="{x}" x2="{x}" y1="{middle - 4:g}" y2="{middle + 4:g}" '
+                f'class="reach {esc(mark.look)}"/>'
+                for x in ends
+            ]
+        parts.append(_shape(mark, on, middle))
+    return (
+        f'<svg class="strip" width="100%" height="{height}" aria-hidden="true" focusable="false">'
+        f'{"".join(parts)}</svg>'
+    )
+
+
+def axis(on: Scale, *, signed: bool) -> str:
+    """The scale under the rows of a figure."""
+    ticks = on.ticks()
+    step = ticks[1] - ticks[0] if len(ticks) > 1 else 1.0
+    digits = min(6, max(0, -math.floor(math.log10(step) + 1e-9)))
+    parts = []
+    for tick in ticks:
+        text = f"{tick:{'+' if signed and tick else ''}.{digits}f}".replace("-", "−")
+        x = on.at(tick)
+        parts.append(f'<line x1="{x}" x2="{x}" y1="0" y2="5" class="tick"/>')
+        parts.append(f'<text x="{x}" y="18" text-anchor="middle">{text}</text>')
+    return (
+        '<svg class="strip axis" width="100%" height="24" aria-hidden="true" focusable="false">'
+        f'<line x1="0%" x2="100%" y1="0.5" y2="0.5" class="tick"/>{"".join(parts)}</svg>'
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PlotRow:
+    """One row: HTML of its label, its marks, HTML of its figures; `head` opens a group."""
+
+    label: str
+    marks: Sequence[Mark] = ()
+    value: str = ""
+    head: bool = False
+    strong: bool = False
+
+
+def rows(
+    found: Sequence[PlotRow], on: Scale, *, band: tuple[float, float] | None = None,
+    lines: Sequence[tuple[float, str]] = (), signed: bool = False,
+) -> str:
+    """A figure of rows over one axis; labels and figures are text that a screen reader reads."""
+    out = []
+    for row in found:
+        drawn = strip(row.marks, on, band=band, lines=lines, height=34 if row.head else ROW)
+        classes = " ".join(["row", *(["head"] if row.head else []), *(["strong"] * row.strong)])
+        out.append(tag(
+            "div",
+            tag("div", row.label, class_="label") + tag("div", drawn, class_="plot")
+            + tag("div", row.value, class_="value"),
+            class_=classes, role="listitem",
+        ))
+    out.append(tag(
+        "div", f'<div class="label"></div><div class="plot">{axis(on, signed=signed)}</div>'
+        '<div class="value"></div>', class_="row foot", aria_hidden="true",
+    ))
+    return tag("div", "".join(out), class_="rows", role="list")
+
+
+def ladder(
+    series: Sequence[tuple[str, str, Sequence[tuple[float, float]]]], on: Scale, depths: Sequence[int],
+    height: int = 200,
+) -> str:
+    """Means by depth of path: one line for each (name, look, [(depth, mean)])."""
+    across = Scale(min(depths) - 0.35, max(depths) + 0.35)
+
+    def y(value: float) -> float:
+        return round(height * (1 - (value - on.low) / (on.high - on.low)), 2)
+
+    parts = []
+    for tick in on.ticks():
+        parts.append(f'<line x1="0%" x2="100%" y1="{y(tick):g}" y2="{y(tick):g}" class="grid"/>')
+        parts.append(f'<text x="0%" y="{y(tick) - 4:g}">{tick:.3g}</text>')
+    for depth in depths:
+        parts.append(
+            f'<text x="{across.at(depth)}" y="{height + 20}" text-anchor="middle">{depth}</text>'
+        )
+    for _, look, points in series:
+        for (left, low), (right, high) in zip(points, points[1:], strict=False):
+            parts.append(
+                f'<line x1="{across.at(left)}" x2="{across.at(right)}" y1="{y(low):g}" '
+                f'y2="{y(high):g}" class="reach {esc(look)}"/>'
+            )
+        shape = "circle" if "hollow" in look else "square"
+        parts += [_shape(Mark(mean, shape=shape, look=look), on=Scale(0, 1), y=0)
+                  if False else _point(across.at(depth), y(mean), shape, look)
+                  for depth, mean in points]
+    return (
+        f'<svg class="ladder" width="100%" height="{height + 28}" role="img" aria-label="Means by '
+        f'depth of the heading path">{"".join(parts)}</svg>'
+    )

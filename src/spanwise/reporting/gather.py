@@ -1,0 +1,204 @@
+"""Artifacts of one corpus -> plain records. No other room of this package opens a file of artifacts."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spanwise import layout, schemas
+from spanwise.params import Params
+
+SHOWN = 10
+"""Ranks that the page lists for each question and condition."""
+
+PRIMARY = "primary"
+"""The slice of answerable questions that reword no other."""
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """What the bootstrap's draws of one contrast say beside its table row.
+
+    ninety: 5 and 95 percentiles; sd: their standard deviation (ddof 1), the standard error.
+    """
+
+    ninety: tuple[float, float]
+    sd: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """The top of each condition's rankings in one cell.
+
+    lists: condition -> question_id -> chunk ids, best first, at most SHOWN.
+    """
+
+    lists: Mapping[str, Mapping[str, Sequence[str]]]
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusRecord:
+    """Everything the report knows of one corpus.
+
+    demonstration: it was written to contain traps and proves nothing about the world.
+    standing:      `confirmatory` or `exploratory`; differences: why it is exploratory.
+    registered:    a registration was committed before the strong embedder ran.
+    exclusions:    reason -> count, as infer reports them.
+    absent:        condition -> why it could not run.
+    reports:       (stage, its counts as JSON), in the order of the data's way.
+    means:         (embedder, reranker, condition, slice, measure) -> row of MEANS.
+    contrasts:     rows of that table.
+    spreads:       (embedder, reranker, measure, name) -> Spread.
+    questions:     rows of the QUESTIONS table; documents: doc_id -> row of DOCUMENTS.
+    scores:        rows of the SCORES table as columns.
+    chunks:        segmentation -> chunk_id -> row of CHUNKS.
+    ranked:        embedder (or `bm25`) -> Ranked.
+    routing:       embedder -> rows of ROUTING.
+    """
+
+    name: str
+    demonstration: bool
+    standing: str
+    differences: tuple[str, ...]
+    registered: bool
+    exclusions: Mapping[str, int]
+    absent: Mapping[str, str]
+    reports: Sequence[tuple[str, Any]]
+    means: Mapping[tuple[str, str, str, str, str], Row]
+    contrasts: Sequence[Row]
+    spreads: Mapping[tuple[str, str, str, str], Spread]
+    questions: Sequence[Row]
+    documents: Mapping[str, Row]
+    scores: Mapping[str, Sequence[Any]]
+    chunks: Mapping[str, Mapping[str, Row]]
+    ranked: Mapping[str, Ranked]
+    routing: Mapping[str, Sequence[Row]]
+
+    def cells(self) -> list[tuple[str, str]]:
+        """(embedder, reranker) of every cell with means, in the order the table holds them."""
+        return list(dict.fromkeys((key[0], key[1]) for key in self.means))
+
+    def mean(
+        self, cell: tuple[str, str], condition: str, measure: str, part: str = PRIMARY
+    ) -> Row | None:
+        """The row of MEANS for one condition and slice, or None where it did not run."""
+        return self.means.get((*cell, condition, part, measure))
+
+    def spread(self, row: Row) -> Spread | None:
+        """The bootstrap's draws of a contrast's row, where they were kept."""
+        return self.spreads.get((row["embedder"], row["reranker"], row["measure"], row["name"]))
+
+    def excluded(self) -> Counter[str]:
+        """Why listed questions left the ablation, with counts."""
+        return Counter(q["excluded"] for q in self.questions if q["excluded"] is not None)
+
+
+def gather(root: Path, name: str, params: Params) -> CorpusRecord:
+    """Read one corpus.
+
+    root:   the project's folder, above `artifacts`.
+    raises: InputError if a table is missing or is not what its schema says.
+    """
+    infer = root / layout.stage("infer", name)
+    about = layout.read_report(infer / "report.json")
+    label = layout.read_report(root / layout.stage("label", name) / "report.json")
+    documents = schemas.read(root / layout.parse(name) / "documents.parquet", schemas.DOCUMENTS)
+    questions = schemas.read(root / layout.parse(name) / "questions.parquet", schemas.QUESTIONS)
+    chunks = schemas.read(root / layout.stage("chunk", name) / "chunks.parquet", schemas.CHUNKS)
+    scores = schemas.read(root / layout.stage("score", name) / "scores.parquet", schemas.SCORES)
+    ranked, routing = _retrieved(root, name, params)
+    return CorpusRecord(
+        name=name,
+        demonstration=bool(about["demonstration"]),
+        standing=str(about["standing"]),
+        differences=tuple(about["differences"]),
+        registered=about.get("registered_at") is not None,
+        exclusions=about["exclusions"],
+        absent={
+            condition: label["absent"][its.label]
+            for condition, its in params.conditions.items()
+            if its.label in label["absent"]
+        },
+        reports=_reports(root, name, params, about, label),
+        means={
+            (row["embedder"], row["reranker"], row["condition"], row["slice"], row["measure"]): row
+            for row in schemas.read(infer / "means.parquet", schemas.MEANS).to_pylist()
+        },
+        contrasts=schemas.read(infer / "contrasts.parquet", schemas.CONTRASTS).to_pylist(),
+        spreads=_spreads(schemas.read(infer / "replicates.parquet", schemas.REPLICATES)),
+        questions=questions.to_pylist(),
+        documents={row["doc_id"]: row for row in documents.drop_columns(["raw"]).to_pylist()},
+        scores={column: scores[column].to_pylist() for column in scores.column_names},
+        chunks=_by_segmentation(chunks),
+        ranked=ranked,
+        routing=routing,
+    )
+
+
+def _reports(
+    root: Path, name: str, params: Params, infer: Mapping[str, Any], label: Mapping[str, Any]
+) -> list[tuple[str, Any]]:
+    """Every stage's counts. A commit is no count: infer's is told as registered or not."""
+    found: list[tuple[str, Any]] = []
+    for stage in ("parse", "induce", "chunk"):
+        found.append((stage, layout.read_report(root / layout.stage(stage, name) / "report.json")))
+    found.append(("label", label))
+    for stage in ("embed", "index"):
+        for embedder in params.embedders:
+            path = root / layout.cell_report(stage, name, embedder)
+            found.append((f"{stage} · {embedder}", layout.read_report(path)))
+    found.append(("score", layout.read_report(root / layout.stage("score", name) / "report.json")))
+    found.append(("infer", {key: infer[key] for key in infer if key != "registered_at"}))
+    return found
+
+
+def _retrieved(
+    root: Path, name: str, params: Params
+) -> tuple[dict[str, Ranked], dict[str, list[Row]]]:
+    cells = list(params.embedders)
+    if any(condition.retrieval == "bm25" for condition in params.conditions.values()):
+        cells.append(layout.LEXICAL)
+    ranked: dict[str, Ranked] = {}
+    routing: dict[str, list[Row]] = {}
+    for cell in cells:
+        folder = root / layout.cell("retrieve", name, cell)
+        runs = schemas.read(folder / "runs.parquet", schemas.RUNS)
+        first = int(pc.min(runs["rank"]).as_py() or 0) if runs.num_rows else 0
+        top = runs.filter(pc.less(runs["rank"], first + SHOWN))
+        lists: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+        # The table is sorted by its key, so each list arrives best first.
+        columns = (top[column].to_pylist() for column in ("condition", "question_id", "chunk_id"))
+        for condition, question, chunk in zip(*columns, strict=True):
+            lists[condition][question].append(chunk)
+        ranked[cell] = Ranked({condition: dict(found) for condition, found in lists.items()})
+        if cell != layout.LEXICAL:
+            routing[cell] = schemas.read(folder / "routing.parquet", schemas.ROUTING).to_pylist()
+    return ranked, routing
+
+
+def _spreads(draws: pa.Table) -> dict[tuple[str, str, str, str], Spread]:
+    keys = ["embedder", "reranker", "measure", "name"]
+    grouped = draws.group_by(keys, use_threads=False).aggregate([("delta", "list")])
+    found: dict[tuple[str, str, str, str], Spread] = {}
+    for row in grouped.to_pylist():
+        values = np.array(row["delta_list"], dtype=np.float64)
+        low, high = np.percentile(values, [5, 95])
+        spread = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+        found[tuple(row[key] for key in keys)] = Spread((float(low), float(high)), spread)
+    return found
+
+
+def _by_segmentation(chunks: pa.Table) -> dict[str, dict[str, Row]]:
+    found: dict[str, dict[str, Row]] = defaultdict(dict)
+    for row in chunks.to_pylist():
+        found[row["segmentation"]][row["chunk_id"]] = row
+    return dict(found)

@@ -1,0 +1,255 @@
+"""What may be said of each contrast, and the words for it. The rules stand in `judge`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from spanwise.params import Params
+from spanwise.reporting.gather import CorpusRecord, Row, Spread
+from spanwise.reporting.markup import (
+    count,
+    figure,
+    interval,
+    listed,
+    many,
+    probability,
+    signed,
+)
+
+ALPHA = 0.05
+DETECTABLE = 1.959964 + 0.841621
+"""Standard errors that an effect must measure to be found at 5% (two-sided) four times in five."""
+
+State = Literal["difference", "both", "equivalent", "undetermined", "absent"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """A contrast in plain words: what it asks, and what each outcome would mean."""
+
+    title: str
+    asks: str
+    above: str
+    below: str
+    same: str
+
+
+WORDINGS: Mapping[str, Wording] = {
+    "C1": Wording(
+        "organisation against contexts",
+        "Do induced boundaries with heading paths beat contexts written by a language model "
+        "on fixed windows?",
+        "Organising the text beats writing contexts for fixed windows.",
+        "Written contexts on fixed windows beat organising the text.",
+        "Organising the text and writing contexts retrieve alike.",
+    ),
+    "C2": Wording(
+        "content against tokens",
+        "Does what a heading path says matter, or only that words stand before the text?",
+        "What the path says matters: the right path beats another document's.",
+        "The right path does worse than another document's.",
+        "What the path says makes no difference that would matter.",
+    ),
+    "C3": Wording(
+        "the author's structure against a model's",
+        "How much is lost when a model draws the structure instead of the author?",
+        "Inducing the structure costs: the author's headings retrieve better.",
+        "The induced structure retrieves better than the author's own.",
+        "The author's structure and the induced one retrieve alike.",
+    ),
+    "C4": Wording(
+        "routing against flat search",
+        "Does choosing sections first beat searching all chunks at once?",
+        "Routing helps: choosing sections first beats flat search.",
+        "Routing hurts: choosing sections first loses what flat search finds.",
+        "Routing and flat search retrieve alike.",
+    ),
+}
+
+
+def wording(row: Row) -> Wording:
+    """The words of a contrast; one that params.yaml adds gets words made of its conditions."""
+    known = WORDINGS.get(row["name"])
+    if known is not None:
+        return known
+    a, b = row["a"], row["b"]
+    return Wording(
+        f"{a} against {b}", f"Does {a} beat {b}?", f"{a} beats {b}.", f"{b} beats {a}.",
+        f"{a} and {b} retrieve alike.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What may be said of one contrast in one cell.
+
+    state:        see `judge`.
+    underpowered: too few questions or documents to find an effect of the registered margin.
+    detectable:   smallest effect found four times in five at these questions, or None.
+    """
+
+    state: State
+    underpowered: bool
+    detectable: float | None
+
+    @property
+    def words(self) -> str:
+        """The state in a word or two."""
+        if self.state == "both":
+            return "a difference, within the margin"
+        if self.state == "undetermined" and self.underpowered:
+            return "underpowered"
+        return self.state
+
+
+def judge(row: Row, spread: Spread | None, margin: float) -> Judgement:
+    """Sort one contrast.
+
+    row:     of the CONTRASTS table.
+    spread:  its bootstrap draws, or None where none were kept (other measures).
+    returns: difference    Holm's p (the plain one outside the family) below .05
+             equivalent    the 90% interval lies within (-margin, margin)
+             both          a difference smaller than anyone should care for
+             undetermined  neither; and underpowered if an effect as large as the margin would be
+                           missed more than once in five times
+             absent        a condition could not run
+    """
+    if row["status"] != "estimated":
+        return Judgement("absent", False, None)
+    p = row["p"] if row["p_holm"] is None else row["p_holm"]
+    differs = p is not None and p < ALPHA
+    same = spread is not None and -margin < spread.ninety[0] and spread.ninety[1] < margin
+    error = None
+    if spread is not None:
+        error = spread.sd
+    elif row["ci_low"] is not None:
+        error = (row["ci_high"] - row["ci_low"]) / (2 * 1.959964)
+    detectable = None if error is None else DETECTABLE * error
+    if differs or same:
+        state: State = "both" if differs and same else "difference" if differs else "equivalent"
+        return Judgement(state, False, detectable)
+    # Without an interval (one document) nothing could be found, whatever its size.
+    return Judgement("undetermined", detectable is None or detectable > margin, detectable)
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One contrast for a reader: the answer, then its figures.
+
+    standing: confirmatory or exploratory, None where there is no figure to label.
+    """
+
+    name: str
+    title: str
+    asks: str
+    answer: str
+    figures: str
+    standing: str | None
+    state: State
+    badge: str
+
+
+def sentence(row: Row, spread: Spread | None, params: Params) -> Sentence:
+    """A contrast in plain words."""
+    margin, draws = params.inference.margin, params.inference.iterations
+    told, says = wording(row), judge(row, spread, params.inference.margin)
+    pair = f"{row['a']} − {row['b']}"
+    if says.state == "absent":
+        answer = "Not answered: " + (row["reason"] or "no reason was recorded").rstrip(".") + "."
+        return Sentence(
+            row["name"], told.title, told.asks, answer, f"{pair}: absent", None, "absent", "absent"
+        )
+    up = row["delta"] > 0
+    if says.state in ("difference", "both"):
+        answer = told.above if up else told.below
+        if says.state == "both":
+            answer += f" The difference is smaller than the margin of {margin:g}."
+    elif says.state == "equivalent":
+        answer = told.same
+    else:
+        leaning = row["a"] if up else row["b"]
+        answer = "Undetermined."
+        if row["delta"] and row["ci_low"] is not None:
+            answer = f"Undetermined: {leaning} came out ahead, by no more than chance allows."
+        if row["ci_low"] is None:
+            answer += " All questions are about one document, so no interval can be given."
+        elif says.underpowered and says.detectable is not None:
+            answer += (
+                f" The study is underpowered here: it would find an effect of "
+                f"{says.detectable:.3f} four times in five, and one of {margin:g} less often."
+            )
+    p = (
+        f"Holm p {_equals(probability(row['p_holm'], draws, len(params.contrasts)))}"
+        if row["p_holm"] is not None
+        else f"p {_equals(probability(row['p'], draws))}, unadjusted"
+    )
+    figures = (
+        f"{pair} = {signed(row['delta'])}, 95% interval {interval(row['ci_low'], row['ci_high'])}, "
+        f"{p}, dz {_equals(signed(row['dz'], 2))}; {many(row['n_questions'], 'question')} "
+        f"in {many(row['n_documents'], 'document')}"
+    )
+    if row["excluded"]:
+        figures += f", {count(row['excluded'])} excluded"
+    return Sentence(
+        row["name"], told.title, told.asks, answer, figures, row["standing"], says.state, says.words
+    )
+
+
+def _equals(text: str) -> str:
+    return text if text.startswith("<") else f"= {text}"
+
+
+def primary_cell(record: CorpusRecord, params: Params) -> tuple[str, str]:
+    """The cell fixed beforehand, or the first that ran where it did not (then nothing is confirmed)."""
+    wanted = (params.primary.embedder, params.primary.reranker)
+    cells = [cell for cell in record.cells() if cell[0] in params.embedders]
+    return wanted if wanted in cells or not cells else cells[0]
+
+
+def contrast_rows(
+    record: CorpusRecord, params: Params, cell: tuple[str, str], family: str = "contrast"
+) -> list[Row]:
+    """Rows of one family in one cell for the primary measure, in params.yaml's order."""
+    order = [*params.contrasts, *params.steps]
+    rows = [
+        row for row in record.contrasts
+        if (row["embedder"], row["reranker"]) == cell
+        and row["measure"] == params.primary.measure and row["family"] == family
+    ]
+    return sorted(rows, key=lambda row: (
+        order.index(row["name"]) if row["name"] in order else len(order), row["name"]
+    ))
+
+
+def best(record: CorpusRecord, params: Params, cell: tuple[str, str]) -> str:
+    """Which conditions retrieved best in a cell, as a sentence; a ranking of means, no test."""
+    measure = params.primary.measure
+    found: list[tuple[float, str]] = []
+    lexical: list[str] = []
+    for condition, its in params.conditions.items():
+        where = ("bm25", "none") if its.retrieval == "bm25" else cell
+        row = record.mean(where, condition, measure)
+        if row is None or row["mean"] is None:
+            continue
+        if its.retrieval == "bm25":
+            lexical.append(f"{condition}, which reads words alone, {figure(row['mean'])}")
+        else:
+            found.append((row["mean"], condition))
+    if not found:
+        return "No condition has a mean in this cell."
+    # sorted is stable: the conditions of params.yaml that come first stay first on ties.
+    found.sort(key=lambda item: -item[0])
+    top, name = found[0]
+    text = f"{name} has the highest mean, {figure(top)}"
+    near = [f"{other} ({figure(mean)})" for mean, other in found[1:]
+            if top - mean <= params.inference.margin]
+    if near:
+        text += f", with {listed(near)} within {params.inference.margin:g} of it"
+    if len(found) > 1:
+        text += f"; {found[-1][1]} has the lowest, {figure(found[-1][0])}"
+    text += "."
+    if lexical:
+        text += f" Beside them, {listed(lexical)}."
+    return text

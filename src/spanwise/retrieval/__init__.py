@@ -1,0 +1,1 @@
+"""Ranked lists: flat, routed and lexical."""

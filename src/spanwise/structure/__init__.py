@@ -1,0 +1,1 @@
+"""Section trees: what they are, how they are verified, and who makes them."""

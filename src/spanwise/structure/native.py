@@ -1,0 +1,28 @@
+"""The author's own section tree, from the headings that a reader recorded."""
+
+from __future__ import annotations
+
+from spanwise.corpora.model import Document
+from spanwise.structure.model import MAX_LEVEL, Tree, make
+
+
+def native_tree(document: Document) -> Tree:
+    """The tree of a document's headings.
+
+    Levels close up: a heading is one level below the nearest earlier heading of a higher rank, so
+    skipped levels leave no hole; what would lie deeper than level 4 stays on level 4. Text before
+    the first heading is a section without a title.
+    """
+    count = len(document.paragraphs)
+    outline: list[tuple[str, int, int, int]] = []
+    starts = [heading.paragraph for heading in document.headings] + [count]
+    if starts[0] > 0:
+        outline.append(("", 1, 0, starts[0] - 1))
+    stack: list[int] = []
+    for index, heading in enumerate(document.headings):
+        while stack and stack[-1] >= heading.level:
+            stack.pop()
+        stack.append(heading.level)
+        level = min(len(stack), MAX_LEVEL)
+        outline.append((heading.title, level, heading.paragraph, starts[index + 1] - 1))
+    return make(document.doc_id, document.paragraphs, outline)

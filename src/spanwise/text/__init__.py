@@ -1,0 +1,1 @@
+"""Decoding, sentences with exact offsets, token counts."""

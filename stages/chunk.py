@@ -1,0 +1,34 @@
+"""documents and trees -> chunks of each segmentation, sizes matched."""
+
+import sys
+
+from spanwise import layout, models, params, schemas
+from spanwise.chunking.chunks import chunk_corpus
+from spanwise.corpora.records import load_documents
+from spanwise.structure.records import load_trees
+
+
+def main(name: str) -> None:
+    settings = params.load()
+    trees = {
+        "native": load_trees(layout.parse(name) / "sections.parquet"),
+        "induced": load_trees(layout.stage("induce", name) / "sections.parquet"),
+    }
+    chunks, report = chunk_corpus(
+        load_documents(layout.parse(name)), trees, models.tokenizer(settings), settings.chunking
+    )
+    rows = [
+        {
+            "segmentation": c.segmentation, "chunk_id": c.chunk_id, "doc_id": c.doc_id,
+            "start": c.start, "end": c.end, "tokens": c.tokens, "path": list(c.path),
+            "node": c.node,
+        }
+        for c in chunks
+    ]
+    folder = layout.stage("chunk", name)
+    schemas.write(folder / "chunks.parquet", schemas.CHUNKS, schemas.table(schemas.CHUNKS, rows))
+    layout.write_report(folder / "report.json", report)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,44 @@
+"""data/<corpus> -> trusted view: documents, paragraph tables, native trees, questions."""
+
+import sys
+from pathlib import Path
+
+from spanwise import layout, params, schemas
+from spanwise.corpora.readers import READERS
+from spanwise.corpora.records import digests, document_tables, question_table
+from spanwise.errors import CorpusError
+from spanwise.structure.model import verify
+from spanwise.structure.native import native_tree
+from spanwise.structure.records import section_table
+
+TABLES = {
+    "documents": schemas.DOCUMENTS, "paragraphs": schemas.PARAGRAPHS,
+    "sections": schemas.SECTIONS, "questions": schemas.QUESTIONS,
+}
+
+
+def main(name: str) -> None:
+    settings = params.load().corpora[name]
+    report = {}
+    for split in ("study", "sweep"):
+        corpus = READERS[settings.reader](
+            Path(settings.path), options=settings.options, split=split
+        )
+        trees = [native_tree(document) for document in corpus.documents]
+        for document, tree in zip(corpus.documents, trees, strict=True):
+            if violations := verify(tree, document.paragraphs):
+                raise CorpusError(f"{document.doc_id}: native tree: {'; '.join(violations)}")
+        questions, mapping = question_table(corpus)
+        tables = document_tables(corpus.documents)
+        tables |= {"sections": section_table(trees), "questions": questions}
+        for table, found in tables.items():
+            schemas.write(layout.parse(name, split) / f"{table}.parquet", TABLES[table], found)
+        report[split] = {
+            **corpus.counts, "questions listed": questions.num_rows, **mapping,
+            "native sections": tables["sections"].num_rows, "digests": digests(tables),
+        }
+    layout.write_report(layout.stage("parse", name) / "report.json", report)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -10,13 +10,14 @@ import yaml
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-import reference_text as twin
 from spanwise.corpora.markdown import read_document
 from spanwise.corpora.model import Document, Question
 from spanwise.errors import AnchorError, DecodingError, QuestionError
 from spanwise.questions.anchors import Anchor, locate, nearest, occurrences, parse
 from spanwise.questions.authored import read_questions
 from spanwise.spans import Evidence, Span
+
+from . import reference_text as twin
 
 PUMP = (
     "# Pump\n\n## Handheld\n\nHold the blue button for ten seconds.\nThen wait.\n\n"
@@ -77,14 +78,17 @@ def test_a_quotation_that_does_not_occur_shows_the_nearest_text_ready_to_paste()
 def test_the_nearest_text_says_which_occurrence_it_is() -> None:
     message = said({"quote": "Then  wait"})
     pasted = yaml.safe_load(message.split("\n", 1)[1])
-    assert pasted == {"quote": "Then wait.", "occurrence": 1}
+    assert pasted["quote"] == "Then wait."
+    place = locate(parse(pasted), PUMP, "pump")
+    assert f"line {PUMP[: place.start].count(chr(10)) + 1}," in message
 
 
 @pytest.mark.parametrize(
     ("anchor", "parts"),
     [
         # "Then wait." opens lines 6 and 11.
-        ({"quote": "Then wait."}, ["2 times", "line 6 (offset ", "line 11 (offset ", "occurrence: 1"]),
+        ({"quote": "Then wait."},
+         ["2 times", "line 6 (offset ", "line 11 (offset ", "occurrence: 1"]),
         ({"quote": "Then wait.", "occurrence": 3}, ["2 times in pump, not 3"]),
         ({"from": "Hold the", "to": "wait."}, ["`from`", "2 times"]),
         ({"from": "Router", "to": "blue"}, ["`to`", "after `from` (line 8)"]),
@@ -144,13 +148,13 @@ QUESTIONS = """\
     - quote: blue button
     - {quote: hook 14, document: key}
   bundles: [[0, 1], [2]]
-- {id: q-3, base: q-2, question: In other words?}
-- {id: q-1, document: key, question: Where?, anchors: [{start: 4, end: 7}]}
-- {id: q-4, type: no-answer, document: key, question: Why?}
-- {id: q-5, base: q-4, question: For what reason?}
-- {id: s-1, document: tuning, question: Tune?, anchors: [{quote: never opened}]}
-- {id: s-2, base: s-1, question: How to tune?}
-- {id: s-3, document: key, question: Both?, anchors: [{quote: brass}, {quote: x, document: old}]}
+- {id: q-3, base: q-2, question: "In other words?"}
+- {id: q-1, document: key, question: "Where?", anchors: [{start: 4, end: 7}]}
+- {id: q-4, type: no-answer, document: key, question: "Why?"}
+- {id: q-5, base: q-4, question: "For what reason?"}
+- {id: s-1, document: tuning, question: "Tune?", anchors: [{quote: never opened}]}
+- {id: s-2, base: s-1, question: "How to tune?"}
+- {id: s-3, document: key, question: "Both?", anchors: [{quote: brass}, {quote: x, document: old}]}
 """
 LEFT_OUT = {"tuning": "another split", "old": "older version"}
 
@@ -200,7 +204,8 @@ A = "anchors: [{quote: brass}]"
 @pytest.mark.parametrize(
     ("entries", "parts"),
     [
-        (f"- {{id: a, document: key, question: Q, {A}}}\n- {{id: a, document: key, question: R, {A}}}",
+        (f"- {{id: a, document: key, question: Q, {A}}}\n"
+         f"- {{id: a, document: key, question: R, {A}}}",
          ["entry 2 (line 2), a", "entry 1 (line 1)", "unique"]),
         (f"- {{id: a b, document: key, question: Q, {A}}}", ["'a b'", "white space"]),
         (f"- {{document: key, question: Q, {A}}}", ["no `id`"]),
@@ -219,7 +224,8 @@ A = "anchors: [{quote: brass}]"
         (f"- {{id: a, base: b, question: Q}}\n- {{id: b, base: c, question: Q}}\n"
          f"- {{id: c, document: key, question: Q, {A}}}",
          ["entry 1 (line 1), a", "'b' is itself a rewording", "'c'"]),
-        (f"- {{id: c, document: key, question: Q, {A}}}\n- {{id: a, base: c, type: t, question: Q}}",
+        (f"- {{id: c, document: key, question: Q, {A}}}\n"
+         "- {id: a, base: c, type: t, question: Q}",
          ["unknown key 'type'", "rewording"]),
         (f"- {{id: a, document: key, question: Q, bundles: [[1]], {A}}}", ["anchor 1", "0 to 0"]),
         (f"- {{id: a, document: key, question: Q, bundles: [0], {A}}}", ["list of lists"]),

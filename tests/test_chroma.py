@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from conftest import corpora_folder
 from spanwise.corpora.chroma import read
 from spanwise.corpora.model import Heading
 from spanwise.errors import CorpusError, DecodingError, ParamsError, QuestionError
 from spanwise.spans import Evidence
+
+from .conftest import corpora_folder
 
 WIKITEXT = " = Pump = \n Hold it . \n Then wait . \n = = Reset = = \n Ten seconds . \n"
 ROW = tuple[str, object, str]

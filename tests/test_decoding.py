@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import reference_text as twin
 from spanwise.errors import CorpusError, DecodingError, QuestionError
 from spanwise.text.decoding import Decoded, decode, mended, read_text
 from spanwise.text.lists import read_list, unknown_keys
+
+from . import reference_text as twin
 
 
 def test_every_line_ending_becomes_lf_and_counts() -> None:

@@ -6,14 +6,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-import reference_text as twin
-from conftest import corpora_folder
 from spanwise.corpora import text as plain
 from spanwise.corpora.markdown import read_document, read_if_any
 from spanwise.corpora.model import SEPARATOR, Document, Heading
 from spanwise.errors import CorpusError, MarkupError
 from spanwise.spans import Span
 from spanwise.text.decoding import decode
+
+from . import reference_text as twin
+from .conftest import corpora_folder
 
 BLOCKS = [
     "# One", "## Two ##", "####### seven", "#", "Set *ext*\n===", "Two\nlines\n---", "   ### in",

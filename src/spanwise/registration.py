@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from spanwise import schemas
+from spanwise import layout, schemas
 from spanwise.errors import RegistrationError
 from spanwise.params import MEASURES, Params
 
@@ -106,6 +106,32 @@ def register(
         }
     )
     schemas.write_text(path, json.dumps({"entries": entries}, indent=2, ensure_ascii=False) + "\n")
+
+
+def register_now(params: Params, reason: str) -> str:
+    """Register the parsed corpora of params.yaml at the current commit.
+
+    returns: what to do next.
+    raises:  RegistrationError outside a git repository; InputError if a corpus is not parsed yet.
+    """
+    import subprocess
+
+    digests = {
+        corpus: layout.read_report(layout.stage("parse", corpus) / "report.json")["study"]["digests"]
+        for corpus in params.corpora
+    }
+    head = subprocess.run(
+        ["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False
+    )
+    if head.returncode:
+        raise RegistrationError(
+            "no commit to register against; a registration proves its time by git: commit first"
+        )
+    register(params, digests, head.stdout.strip(), reason)
+    return (
+        f"{FILE} written for {', '.join(digests)}; commit it before the strong embedder runs:\n"
+        f"  git add {FILE} && git commit -m 'Register the protocol'"
+    )
 
 
 def standing(

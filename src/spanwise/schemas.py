@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -198,17 +199,9 @@ def check(schema: Schema, found: pa.Table, where: str) -> None:
 def write(path: Path, schema: Schema, found: pa.Table) -> None:
     """Write a table after holding it against its schema; the file appears whole or not at all."""
     check(schema, found, str(path))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    os.close(handle)
-    try:
+    with whole(path) as scratch:
         # No pandas metadata, no statistics of the writer's moment: same rows, same bytes.
         pq.write_table(found.replace_schema_metadata(None), scratch, compression="zstd")
-        os.chmod(scratch, 0o644)
-        os.replace(scratch, path)
-    finally:
-        if os.path.exists(scratch):
-            os.unlink(scratch)
 
 
 def read(path: Path, schema: Schema) -> pa.Table:
@@ -225,13 +218,20 @@ def read(path: Path, schema: Schema) -> pa.Table:
 
 def write_text(path: Path, text: str) -> None:
     """Write UTF-8 text so that the file appears whole or not at all."""
+    with whole(path) as scratch:
+        scratch.write_text(text, encoding="utf-8", newline="\n")
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """A scratch file beside `path` that takes its place when the block ends well, else vanishes."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    os.close(handle)
+    scratch = Path(name)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
-        os.chmod(scratch, 0o644)
-        os.replace(scratch, path)
+        yield scratch
+        scratch.chmod(0o644)
+        scratch.replace(path)
     finally:
-        if os.path.exists(scratch):
-            os.unlink(scratch)
+        scratch.unlink(missing_ok=True)

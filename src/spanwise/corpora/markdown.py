@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import PurePosixPath
 from typing import Any
@@ -22,7 +22,7 @@ from markdown_it.rules_block.fence import fence as _fence_rule
 from markdown_it.token import Token
 from mdit_py_plugins.front_matter import front_matter_plugin
 
-from spanwise.corpora.model import Builder, Document
+from spanwise.corpora.model import Builder, Document, Paragraph
 from spanwise.errors import CorpusError, MarkupError
 from spanwise.spans import Span
 
@@ -126,6 +126,37 @@ def read_if_any(
     if builder.empty:
         return None
     return builder.build(source=source, version=version, labels=labels)
+
+
+def raw_view(document: Document, where: str | None = None) -> Document:
+    """The same Markdown document as a text that keeps everything: its body is its raw text.
+
+    returns: a document whose paragraphs are all blocks of raw, headings (kind `heading`) among them;
+             rules and front matter stay text between blocks. A heading of the document points at its
+             own block; the one that became the title is a block and no heading.
+    """
+    text, where = document.raw, where or document.doc_id
+    if text is None:
+        raise CorpusError(f"{where}: it has no raw text, expected a Markdown file")
+    tokens = _parser().parse(text, {})
+    _refuse_what_would_be_guessed(tokens, where)
+    starts = _line_starts(text)
+    blocks = [block for block in _blocks(tokens, text, starts) if block.kind not in _SILENT]
+    spans = [Span(starts[block.first], starts[block.last] - 1) for block in blocks]
+    places = [i for i, block in enumerate(blocks) if block.kind == "heading"]
+    if len(places) > len(document.headings):
+        sole = next(i for i in places if _level(blocks[i]) == 1)
+        places.remove(sole)
+    return replace(
+        document, body=text,
+        paragraphs=tuple(
+            Paragraph(span, block.kind, span) for span, block in zip(spans, blocks, strict=True)
+        ),
+        headings=tuple(
+            replace(heading, paragraph=place)
+            for heading, place in zip(document.headings, places, strict=True)
+        ),
+    )
 
 
 @cache

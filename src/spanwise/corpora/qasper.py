@@ -27,7 +27,7 @@ from typing import Any
 
 from spanwise.corpora.harvest import Matcher
 from spanwise.corpora.model import Builder, Corpus, Document, Question, document_id
-from spanwise.errors import CorpusError, QuestionError
+from spanwise.errors import CorpusError, ParamsError, QuestionError
 from spanwise.spans import Evidence
 
 FLOAT = "FLOAT SELECTED"
@@ -60,15 +60,13 @@ def read(
     returns: documents by paper id; evidence in `body`; every question. Those that leave the
              ablation have no evidence and `excluded` = unanswerable, no-evidence, tables-or-figures
              or unmatched. Each answerable annotator whose text evidence was found is one bundle.
-    raises:  CorpusError for what is not QASPER, a paper id that occurs twice, an unknown option;
-             QuestionError for a question id that occurs twice. Both name file, paper and key.
+    raises:  CorpusError for what is not QASPER and for a paper id that occurs twice, QuestionError
+             for a question id that does (each names file, paper, key); ParamsError for an option.
     """
     if options:
-        raise CorpusError(f"{path}: options {sorted(options)} are unknown; qasper takes none")
+        raise ParamsError(f"options {sorted(options)}: the qasper reader knows none")
     if split != "study":
-        raise CorpusError(
-            f"{path}: QASPER has the split 'study' only, asked for {split!r}; leave it out of there"
-        )
+        raise CorpusError(f"{path}: QASPER has no {split} split, only study")
     counts: Counter[str] = Counter(dict.fromkeys(_COUNTS, 0))
     documents: dict[str, Document] = {}
     questions: dict[str, Question] = {}

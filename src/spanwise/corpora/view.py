@@ -54,7 +54,8 @@ class View:
     """What may be opened, and what was left out.
 
     entries:  permitted, current entries of the wanted split, by doc_id.
-    left_out: reason for each document of which nothing may be opened, by doc_id.
+    left_out: why nothing of a document may be opened, by doc_id: what keeps its current version
+              closed, or `older version` where it has no current one.
     counts:   files by reason, as reports print them.
     """
 
@@ -93,10 +94,10 @@ def open_view(root: Path, suffixes: Sequence[str], split: str = "study") -> View
         _refuse_twice([entry.doc_id for entry in entries], [entry.path for entry in entries])
     opened = [entry for entry in entries if entry.left_out(split) is None]
     known = {entry.doc_id for entry in opened}
-    left_out: dict[str, str] = {}
-    for entry in sorted(entries, key=lambda entry: entry.current):  # the current one speaks last
-        if entry.doc_id not in known:
-            left_out[entry.doc_id] = entry.left_out(split) or ""
+    left_out = {entry.doc_id: OLDER for entry in entries if entry.doc_id not in known}
+    for entry in entries:
+        if entry.current and (reason := entry.left_out(split)):
+            left_out[entry.doc_id] = reason
     reasons = Counter(entry.left_out(split) for entry in entries)
     counts = {"files": len(entries)} | {
         f"files left out: {reason}": reasons[reason]

@@ -67,17 +67,18 @@ def clean(line: str, verbatim: bool = False) -> tuple[str, int]:
 
     Bold and italics, magic words and signs of unclosed markup go, and with them what a dropped part
     leaves behind: an empty pair of parentheses, a separator at its edge, a blank before a full
-    stop, a separator at the start of the line. White space closes up unless the line is verbatim.
+    stop, a separator that begins the line. White space closes up unless the line is verbatim.
     """
     if "''" in line:
         line = without_quotes(line)
     line, mended = _LOOSE.subn(" ", _MAGIC.sub("", line))
     if DROPPED in line:
+        line = re.sub(rf"^(?:\s*{DROPPED})+(?:[\s,;:]|\.(?!\d)|[–—-](?=\s))*", "", line)
         line = re.sub(rf"\((?:[\s;,/]*{DROPPED})+[\s;,/]*\)", DROPPED, line)
         line = re.sub(rf"\((?:[\s;,]*{DROPPED})+[\s;,]*", "(", line)
         line = re.sub(rf"(?:[\s;,]*{DROPPED})+\s*\)", ")", line)
         line = re.sub(rf"\s+{DROPPED}+(?=[.,;:!?)])", "", line)
-        line = re.sub(rf"^(?:\s*{DROPPED})+[\s.,;:]*", "", line).replace(DROPPED, "")
+        line = line.replace(DROPPED, "")
     line = _INVISIBLE.sub("", line.replace(LITERAL, ""))
     return (line.replace("\xa0", " ") if verbatim else " ".join(line.split())), mended
 
@@ -89,7 +90,7 @@ def without_quotes(line: str) -> str:
     ones are text. If both bold and italics are left open, one bold's first apostrophe is text: that
     after a one-letter word, else after a longer word, else after a blank.
 
-    >>> without_quotes("''L'''amour'' fou")
+    >>> without_quotes("L'''amour'' fou")
     "L'amour fou"
     """
     parts = re.split(r"('{2,})", line)

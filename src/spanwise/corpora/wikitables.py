@@ -21,7 +21,7 @@ def rows(contents: Wikicode | None) -> Iterator[list[Wikicode] | str]:
         name = str(node.tag).strip().lower() if isinstance(node, Tag) else ""
         if isinstance(node, Tag) and name in ("td", "th"):
             text = str(node.contents or "")
-            if node.wiki_markup == "|" and text.startswith("+") and not first:
+            if str(node).lstrip().startswith("|+") and not first:
                 # The parser knows no captions: `|+ text` is a cell, maybe with attributes.
                 yield _BEFORE_PIPE.sub("", text.removeprefix("+"))
             else:

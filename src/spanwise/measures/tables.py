@@ -78,9 +78,13 @@ def ranking(runs: pa.Table, condition: str, gold: Gold, chunks: Chunks) -> Ranki
 
     Questions that `gold` does not have are left out and counted.
 
-    raises: RunError that names a chunk which is not among the chunks.
+    raises: RunError if the table does not have the condition, or names a chunk which is not among
+            the chunks.
     """
     kept = runs.filter(pc.equal(runs["condition"], condition))
+    if not kept.num_rows:
+        there = ", ".join(sorted(pc.unique(runs["condition"]).to_pylist())) or "none"
+        raise RunError(f"no ranking of condition {condition!r}; the table has: {there}")
     questions = arrays.places(kept["question_id"], gold.question_ids)
     units = arrays.places(kept["chunk_id"], chunks.chunk_ids)
     if (units < 0).any():

@@ -55,7 +55,7 @@ def sizes(record: CorpusRecord, params: Params) -> list[Check]:
         checks.append(Check(
             f"Small chunks, {name}",
             f"{count(small)} of {count(len(found))} below {floor} tokens",
-            "few: a small chunk that no neighbour could take in stays small", small * 10 > len(found),
+            "few: one that no neighbour could take in stays small", small * 10 > len(found),
         ))
     large = sum(size > cap for found in tokens.values() for size in found)
     checks.append(Check(
@@ -186,8 +186,11 @@ def _objects(report: Any, key: str, where: str = "") -> list[tuple[str, Mapping[
 
 def exclusions(record: CorpusRecord, params: Params) -> list[tuple[str, str, int]]:
     """(where, reason, count) of all that left the study, of which nothing is dropped silently."""
-    rows = [("questions", reason, n) for reason, n in sorted(record.excluded().items())]
-    rows += [("inference", reason, n) for reason, n in record.exclusions.items()]
+    rows = [("questions", reason, n) for reason, n in record.exclusions.items()]
+    rows += [
+        ("questions", reason, n) for reason, n in sorted(record.excluded().items())
+        if record.exclusions.get(reason) != n  # told already
+    ]
     for (embedder, reranker, condition, part, measure), row in record.means.items():
         if part == PRIMARY and measure == params.primary.measure and row["undefined"]:
             rows.append((

@@ -1,9 +1,10 @@
-"""Figures as inline SVG. Horizontal places are percentages and vertical ones pixels, so that a figure
-takes the width it is given and its text never shrinks; colours are the page's variables.
+"""Figures as inline SVG. Horizontal places are percentages and vertical ones pixels, so that a
+figure takes the width it is given and its text never shrinks; colours are the page's variables.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -77,17 +78,20 @@ class Mark:
     look: str = "filled"
 
 
-def _shape(mark: Mark, on: Scale, y: float) -> str:
-    x, radius = on.at(mark.value), 5.0
-    if mark.shape == "circle":
-        return f'<circle cx="{x}" cy="{y:g}" r="{radius:g}" class="mark {esc(mark.look)}"/>'
+def _shape(x: str, y: float, shape: str, look: str) -> str:
+    if shape == "circle":
+        return f'<circle cx="{x}" cy="{y:g}" r="5" class="mark {esc(look)}"/>'
     # A nested svg is placed by percentage; inside it lengths are pixels around its own origin.
-    turn = ' transform="rotate(45)"' if mark.shape == "diamond" else ""
-    side = 8.4
+    turn = ' transform="rotate(45)"' if shape == "diamond" else ""
     return (
-        f'<svg x="{x}" y="{y:g}" overflow="visible"><rect x="{-side / 2:g}" y="{-side / 2:g}" '
-        f'width="{side:g}" height="{side:g}"{turn} class="mark {esc(mark.look)}"/></svg>'
+        f'<svg x="{x}" y="{y:g}" overflow="visible"><rect x="-4.2" y="-4.2" width="8.4" '
+        f'height="8.4"{turn} class="mark {esc(look)}"/></svg>'
     )
+
+
+def sign(shape: str, look: str) -> str:
+    """A mark by itself, for a legend."""
+    return f'<svg width="14" height="14" aria-hidden="true">{_shape("7", 7, shape, look)}</svg>'
 
 
 def strip(
@@ -128,7 +132,7 @@ def strip(
                 f'class="reach {esc(mark.look)}"/>'
                 for x in ends
             ]
-        parts.append(_shape(mark, on, middle))
+        parts.append(_shape(on.at(mark.value), middle, mark.shape, mark.look))
     return (
         f'<svg class="strip" width="100%" height="{height}" aria-hidden="true" focusable="false">'
         f'{"".join(parts)}</svg>'
@@ -154,13 +158,15 @@ def axis(on: Scale, *, signed: bool) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PlotRow:
-    """One row: HTML of its label, its marks, HTML of its figures; `head` opens a group."""
+    """One row: HTML of its label, its marks, HTML of its figures; `head` opens a group, `note` has
+    no marks and its text takes their room."""
 
     label: str
     marks: Sequence[Mark] = ()
     value: str = ""
     head: bool = False
     strong: bool = False
+    note: bool = False
 
 
 def rows(
@@ -171,12 +177,14 @@ def rows(
     out = []
     for row in found:
         drawn = strip(row.marks, on, band=band, lines=lines, height=34 if row.head else ROW)
-        classes = " ".join(["row", *(["head"] if row.head else []), *(["strong"] * row.strong)])
+        kinds = {"head": row.head, "strong": row.strong, "note": row.note}
         out.append(tag(
             "div",
-            tag("div", row.label, class_="label") + tag("div", drawn, class_="plot")
+            tag("div", row.label, class_="label")
+            + ("" if row.note else tag("div", drawn, class_="plot"))
             + tag("div", row.value, class_="value"),
-            class_=classes, role="listitem",
+            class_=" ".join(["row", *(kind for kind, is_so in kinds.items() if is_so)]),
+            role="listitem",
         ))
     out.append(tag(
         "div", f'<div class="label"></div><div class="plot">{axis(on, signed=signed)}</div>'
@@ -185,11 +193,12 @@ def rows(
     return tag("div", "".join(out), class_="rows", role="list")
 
 
-def ladder(
-    series: Sequence[tuple[str, str, Sequence[tuple[float, float]]]], on: Scale, depths: Sequence[int],
-    height: int = 200,
-) -> str:
-    """Means by depth of path: one line for each (name, look, [(depth, mean)])."""
+Series = tuple[str, str, Sequence[tuple[float, float]]]
+"""A line's name, its look, and its (depth, mean) points."""
+
+
+def ladder(series: Sequence[Series], on: Scale, depths: Sequence[int], height: int = 200) -> str:
+    """Means by depth of path, one line for each series."""
     across = Scale(min(depths) - 0.35, max(depths) + 0.35)
 
     def y(value: float) -> float:
@@ -204,15 +213,13 @@ def ladder(
             f'<text x="{across.at(depth)}" y="{height + 20}" text-anchor="middle">{depth}</text>'
         )
     for _, look, points in series:
-        for (left, low), (right, high) in zip(points, points[1:], strict=False):
+        for (left, low), (right, high) in itertools.pairwise(points):
             parts.append(
                 f'<line x1="{across.at(left)}" x2="{across.at(right)}" y1="{y(low):g}" '
                 f'y2="{y(high):g}" class="reach {esc(look)}"/>'
             )
         shape = "circle" if "hollow" in look else "square"
-        parts += [_shape(Mark(mean, shape=shape, look=look), on=Scale(0, 1), y=0)
-                  if False else _point(across.at(depth), y(mean), shape, look)
-                  for depth, mean in points]
+        parts += [_shape(across.at(depth), y(mean), shape, look) for depth, mean in points]
     return (
         f'<svg class="ladder" width="100%" height="{height + 28}" role="img" aria-label="Means by '
         f'depth of the heading path">{"".join(parts)}</svg>'

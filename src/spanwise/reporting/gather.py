@@ -1,4 +1,4 @@
-"""Artifacts of one corpus -> plain records. No other room of this package opens a file of artifacts."""
+"""Artifacts of one corpus -> plain records. No other room of this package opens an artifact."""
 
 from __future__ import annotations
 
@@ -95,6 +95,8 @@ class CorpusRecord:
 
     def spread(self, row: Row) -> Spread | None:
         """The bootstrap's draws of a contrast's row, where they were kept."""
+        if row["family"] not in ("contrast", "step"):  # other families reuse the names
+            return None
         return self.spreads.get((row["embedder"], row["reranker"], row["measure"], row["name"]))
 
     def excluded(self) -> Counter[str]:

@@ -6,6 +6,8 @@ import html
 import json
 from typing import Any
 
+from spanwise.statistics.contrasts import render_p
+
 NONE = "–"
 """Stands where there is no figure; the reason stands beside it."""
 
@@ -88,7 +90,7 @@ def probability(value: float | None, iterations: int, family: int = 1) -> str:
     if value is None:
         return NONE
     if value == 0:
-        return f"< {min(1.0, 2 * family / iterations):.4g}"
+        return render_p(value, iterations, family)
     return f"{value:.4f}" if value < 0.001 else f"{value:.3f}"
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from spanwise import layout
 from spanwise.params import Params
 from spanwise.reporting.gather import CorpusRecord, Row, Spread
 from spanwise.reporting.markup import (
@@ -114,9 +115,9 @@ def judge(row: Row, spread: Spread | None, margin: float) -> Judgement:
              both          a difference smaller than anyone should care for
              undetermined  neither; and underpowered if an effect as large as the margin would be
                            missed more than once in five times
-             absent        a condition could not run
+             absent        a condition could not run, or no question was answered under both
     """
-    if row["status"] != "estimated":
+    if row["delta"] is None:
         return Judgement("absent", False, None)
     p = row["p"] if row["p_holm"] is None else row["p_holm"]
     differs = p is not None and p < ALPHA
@@ -157,9 +158,9 @@ def sentence(row: Row, spread: Spread | None, params: Params) -> Sentence:
     told, says = wording(row), judge(row, spread, params.inference.margin)
     pair = f"{row['a']} − {row['b']}"
     if says.state == "absent":
-        answer = "Not answered: " + (row["reason"] or "no reason was recorded").rstrip(".") + "."
+        answer = f"Not answered. {row['reason'] or 'No reason was recorded'}."
         return Sentence(
-            row["name"], told.title, told.asks, answer, f"{pair}: absent", None, "absent", "absent"
+            row["name"], told.title, told.asks, answer, pair, None, "absent", "absent"
         )
     up = row["delta"] > 0
     if says.state in ("difference", "both"):
@@ -172,14 +173,10 @@ def sentence(row: Row, spread: Spread | None, params: Params) -> Sentence:
         leaning = row["a"] if up else row["b"]
         answer = "Undetermined."
         if row["delta"] and row["ci_low"] is not None:
-            answer = f"Undetermined: {leaning} came out ahead, by no more than chance allows."
+            other = row["b"] if up else row["a"]
+            answer = f"Undetermined: {leaning} came out ahead of {other} by no more than chance."
         if row["ci_low"] is None:
             answer += " All questions are about one document, so no interval can be given."
-        elif says.underpowered and says.detectable is not None:
-            answer += (
-                f" The study is underpowered here: it would find an effect of "
-                f"{says.detectable:.3f} four times in five, and one of {margin:g} less often."
-            )
     p = (
         f"Holm p {_equals(probability(row['p_holm'], draws, len(params.contrasts)))}"
         if row["p_holm"] is not None
@@ -190,6 +187,8 @@ def sentence(row: Row, spread: Spread | None, params: Params) -> Sentence:
         f"{p}, dz {_equals(signed(row['dz'], 2))}; {many(row['n_questions'], 'question')} "
         f"in {many(row['n_documents'], 'document')}"
     )
+    if says.underpowered and says.detectable is not None:
+        figures += f"; only a difference of about {says.detectable:.2f} would be found 4 times in 5"
     if row["excluded"]:
         figures += f", {count(row['excluded'])} excluded"
     return Sentence(
@@ -202,7 +201,7 @@ def _equals(text: str) -> str:
 
 
 def primary_cell(record: CorpusRecord, params: Params) -> tuple[str, str]:
-    """The cell fixed beforehand, or the first that ran where it did not (then nothing is confirmed)."""
+    """The cell fixed beforehand; where it did not run, the first that did."""
     wanted = (params.primary.embedder, params.primary.reranker)
     cells = [cell for cell in record.cells() if cell[0] in params.embedders]
     return wanted if wanted in cells or not cells else cells[0]
@@ -229,7 +228,7 @@ def best(record: CorpusRecord, params: Params, cell: tuple[str, str]) -> str:
     found: list[tuple[float, str]] = []
     lexical: list[str] = []
     for condition, its in params.conditions.items():
-        where = ("bm25", "none") if its.retrieval == "bm25" else cell
+        where = (layout.LEXICAL, "none") if its.retrieval == "bm25" else cell
         row = record.mean(where, condition, measure)
         if row is None or row["mean"] is None:
             continue

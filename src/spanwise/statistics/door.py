@@ -20,7 +20,9 @@ def named_pairs(files: Sequence[Path], pairs: Sequence[str]) -> list[tuple[str, 
     raises: InputError for one file alone, a pair of another form, a repeated name or none at all.
     """
     if len(files) not in (0, 2):
-        raise InputError(f"{len(files)} files of scores; give two, A and B, or use --pair NAME=A,B")
+        raise InputError(
+            f"{len(files)} file(s) of scores; give two, A and B, or use --pair NAME=A,B"
+        )
     found = [(f"{files[0].stem}-{files[1].stem}", files[0], files[1])] if files else []
     for text in pairs:
         name, equals, rest = text.partition("=")
@@ -29,7 +31,7 @@ def named_pairs(files: Sequence[Path], pairs: Sequence[str]) -> list[tuple[str, 
             raise InputError(f"--pair {text!r}: expected NAME=A,B with two files of scores")
         found.append((name.strip(), Path(parts[0]), Path(parts[1])))
     if not found:
-        raise InputError("nothing to compare: give two files of scores, A and B, or --pair NAME=A,B")
+        raise InputError("nothing to compare: give two files of scores, or --pair NAME=A,B")
     names = [name for name, _, _ in found]
     for name in names:
         if names.count(name) > 1:

@@ -14,6 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,7 +93,7 @@ class Segmenter:
         groups = sentences(document)
         vectors = self.encode([one for group in groups for one in group]).astype(np.float64)
         edges = np.cumsum([0, *(len(group) for group in groups)])
-        sums = np.stack([vectors[a:b].sum(axis=0) for a, b in zip(edges, edges[1:], strict=False)])
+        sums = np.stack([vectors[a:b].sum(axis=0) for a, b in pairwise(edges)])
         counts = np.diff(edges).astype(np.float64)
         texts = [document.body[p.span.start : p.span.end] for p in document.paragraphs]
         tokens = sum(self.count(text) for text in texts)

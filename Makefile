@@ -1,0 +1,53 @@
+# Every target does its own set-up, into .venv. `make repro` and `make test` are all a newcomer needs.
+SHELL := /bin/bash
+PYTHON ?= python3
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+INSTALL := .venv/bin/pip install --quiet --constraint constraints.txt
+
+.PHONY: repro test setup pull models ui lint bench bundle
+
+repro: pull models          ## documents to tested contrasts: reports/report.html, mlruns/
+	dvc repro
+	@echo "read reports/report.html, or run 'make ui' for the MLflow page"
+
+test: .venv/dev pull models ## the whole suite; what the machine lacks is reported, not passed over
+	pytest
+
+setup: .venv/base           ## the virtual environment
+
+pull: .venv/base            ## bundled data and artifacts from the remote inside the repository
+	dvc pull --allow-missing --quiet
+
+models: .venv/base          ## weights of the weak embedder, whose tokenizer measures every chunk
+	spanwise models fetch minilm
+
+ui: .venv/base              ## MLflow's page on http://127.0.0.1:5000
+	spanwise ui
+
+lint: .venv/dev
+	ruff check .
+	mypy
+
+bench: .venv/dev            ## ratios against other tools, each measured in one run
+	python bench/scoring.py
+	python bench/bootstrap.py
+
+bundle: .venv/base          ## write the bundled corpus and its costly artifacts to remote/
+	rm -rf remote/files
+	dvc push --remote bundled data.dvc induce@handbook \
+	  embed@handbook-minilm embed@handbook-mpnet index@handbook-minilm index@handbook-mpnet
+	du -sh remote
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or newer is needed; name one: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv .venv
+
+.venv/base: .venv/bin/python pyproject.toml constraints.txt
+	$(INSTALL) --editable '.[cpu]'
+	touch .venv/base
+
+.venv/dev: .venv/base
+	$(INSTALL) --editable '.[cpu,dev]'
+	touch .venv/dev

@@ -1,0 +1,1 @@
+"""Trusted view; one reader for each source format, to documents and questions."""

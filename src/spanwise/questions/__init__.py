@@ -1,0 +1,1 @@
+"""Anchors and the questions that people write with them."""

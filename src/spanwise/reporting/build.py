@@ -1,0 +1,31 @@
+"""The report: artifacts of every corpus -> reports/."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from spanwise import schemas
+from spanwise.params import Params
+from spanwise.reporting import files
+from spanwise.reporting.gather import gather
+from spanwise.reporting.page import page
+
+REPORTS = Path("reports")
+
+
+def report(root: Path, params: Params) -> None:
+    """Write reports/report.html, metrics.json, plots/*.csv and tables/*.csv under `root`.
+
+    root:   the project's folder, above `artifacts`.
+    raises: InputError if an artifact is missing or is not what its schema says; then nothing is
+            written.
+    """
+    records = [gather(root, name, params) for name in params.corpora]
+    made = {
+        "report.html": page(records, params),
+        "metrics.json": files.metrics(records, params),
+        **files.named(files.plots(records, params), "plots"),
+        **files.named(files.tables(records, params), "tables"),
+    }
+    for name, text in made.items():
+        schemas.write_text(root / REPORTS / name, text)

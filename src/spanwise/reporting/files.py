@@ -1,0 +1,165 @@
+"""Figures as files: metrics.json for `dvc metrics`, plots/*.csv for `dvc plots`, tables/*.csv.
+
+A figure that does not exist is null (an empty field in CSV) with its reason beside it, never NaN.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from spanwise.params import MEASURES, Params
+from spanwise.reporting.diagnose import cell_name, diagnose, exclusions
+from spanwise.reporting.gather import CorpusRecord, Row
+from spanwise.reporting.tables import LEXICAL, cells_of
+from spanwise.reporting.verdict import contrast_rows, judge
+
+FIGURES = ("delta", "ci_low", "ci_high", "p", "p_holm", "dz", "n_questions", "n_documents")
+
+
+def metrics(records: Sequence[CorpusRecord], params: Params) -> str:
+    """metrics.json: corpus -> cell -> means (by condition, then measure) and contrasts (by name).
+
+    Every object that holds figures says how they may be read; contrasts are those of the primary
+    measure, steps and dose-response among them.
+    """
+    found: dict[str, Any] = {}
+    for record in records:
+        cells: dict[str, Any] = {}
+        for cell in cells_of(record, params):
+            entry: dict[str, Any] = {"means": {"standing": "exploratory", **_means(
+                record, params, cell)}}
+            contrasts = {
+                row["name"]: _contrast(row)
+                for family in ("contrast", "step", "dose")
+                for row in contrast_rows(record, params, cell, family)
+            }
+            cells[cell_name(cell)] = entry | ({"contrasts": contrasts} if contrasts else {})
+        found[record.name] = {
+            "standing": record.standing, "demonstration": record.demonstration, **cells,
+        }
+    return json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _means(
+    record: CorpusRecord, params: Params, cell: tuple[str, str]
+) -> dict[str, dict[str, float | str | None]]:
+    found: dict[str, dict[str, float | str | None]] = {}
+    for condition, its in params.conditions.items():
+        if (its.retrieval == "bm25") != (cell == LEXICAL):
+            continue
+        rows = {m: record.mean(cell, condition, m) for m in MEASURES}
+        entry: dict[str, float | str | None] = {
+            m: None if row is None else row["mean"] for m, row in rows.items()
+        }
+        if all(row is None for row in rows.values()):
+            entry["reason"] = record.absent.get(condition, "it has no row in this cell")
+        elif any(value is None for value in entry.values()):
+            entry["reason"] = "null where a measure is undefined for every question"
+        found[condition] = entry
+    return found
+
+
+def _contrast(row: Row) -> dict[str, Any]:
+    entry = {"standing": row["standing"], "status": row["status"]}
+    entry |= {key: row[key] for key in FIGURES}
+    if row["reason"] is not None:
+        entry["reason"] = row["reason"]
+    elif row["ci_low"] is None:
+        entry["reason"] = "no interval: all questions are about one document"
+    elif row["dz"] is None:
+        entry["reason"] = "dz: the differences do not vary"
+    return entry
+
+
+def plots(records: Sequence[CorpusRecord], params: Params) -> dict[str, str]:
+    """The tables that DVC draws, by file name; each exists even where it has no rows."""
+    means: list[list[Any]] = []
+    budgets: list[list[Any]] = []
+    contrasts: list[list[Any]] = []
+    depths: list[list[Any]] = []
+    for record in records:
+        for cell in cells_of(record, params):
+            where = [record.name, cell_name(cell)]
+            for condition, its in params.conditions.items():
+                row = record.mean(cell, condition, params.primary.measure)
+                if row is None or row["mean"] is None:
+                    continue
+                means.append([*where, condition, "exploratory", row["mean"], row["n_questions"]])
+                if its.segmentation == "induced" and its.retrieval == "flat" and (
+                    its.prefix in ("none", "path")
+                ):
+                    depths.append([*where, condition, "exploratory", its.depth, row["mean"]])
+                for measure in MEASURES:
+                    name, _, tokens = measure.partition("@")
+                    held = record.mean(cell, condition, measure)
+                    if name == "coverage" and held is not None and held["mean"] is not None:
+                        budgets.append(
+                            [*where, condition, "exploratory", int(tokens), held["mean"]]
+                        )
+            for row in contrast_rows(record, params, cell):
+                if row["delta"] is not None:
+                    contrasts.append([*where, row["name"], row["standing"], row["delta"],
+                                      row["ci_low"], row["ci_high"], row["p_holm"]])
+    key = ["corpus", "cell"]
+    return {
+        "conditions.csv": _csv([*key, "condition", "standing", "mean", "questions"], means),
+        "contrasts.csv": _csv(
+            [*key, "contrast", "standing", "delta", "ci_low", "ci_high", "p_holm"], contrasts
+        ),
+        "budgets.csv": _csv([*key, "condition", "standing", "tokens", "coverage"], budgets),
+        "depths.csv": _csv([*key, "condition", "standing", "depth", "mean"], depths),
+    }
+
+
+def tables(records: Sequence[CorpusRecord], params: Params) -> dict[str, str]:
+    """Everything the page prints, as tables for other programs, by file name."""
+    means: list[list[Any]] = []
+    contrasts: list[list[Any]] = []
+    left: list[list[Any]] = []
+    checks: list[list[Any]] = []
+    mean_columns = ["embedder", "reranker", "condition", "slice", "measure", "n_questions",
+                    "undefined", "mean"]
+    columns = ["embedder", "reranker", "measure", "family", "name", "a", "b", "standing", "status",
+               "reason", "n_questions", "n_documents", "excluded", "mean_a", "mean_b", "delta",
+               "ci_low", "ci_high", "p", "dz", "p_holm"]
+    for record in records:
+        means += [
+            [record.name, "exploratory", *(row[c] for c in mean_columns)]
+            for row in record.means.values()
+        ]
+        for row in record.contrasts:
+            spread = record.spread(row)
+            ninety = spread.ninety if spread else (None, None)
+            says = judge(row, spread, params.inference.margin)
+            contrasts.append([record.name, *(row[c] for c in columns), *ninety, says.words])
+        left += [[record.name, *item] for item in exclusions(record, params)]
+        checks += [
+            [record.name, c.what, c.found, c.expected, "yes" if c.flagged else "no"]
+            for c in diagnose(record, params)
+        ]
+    return {
+        "means.csv": _csv(["corpus", "standing", *mean_columns], means),
+        "contrasts.csv": _csv(
+            ["corpus", *columns, "ci90_low", "ci90_high", "verdict"], contrasts
+        ),
+        "exclusions.csv": _csv(["corpus", "where", "reason", "count"], left),
+        "diagnostics.csv": _csv(["corpus", "diagnostic", "found", "expected", "flagged"], checks),
+    }
+
+
+def _csv(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """Rows as CSV with LF; a null is an empty field."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    return stream.getvalue()
+
+
+def named(found: Mapping[str, str], folder: str) -> dict[str, str]:
+    """File names under a folder of `reports`."""
+    return {f"{folder}/{name}": text for name, text in found.items()}

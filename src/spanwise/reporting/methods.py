@@ -1,0 +1,74 @@
+"""How to read the page: the measures, the statistics and the words, in short."""
+
+from __future__ import annotations
+
+from spanwise.params import Params
+from spanwise.reporting.markup import esc, tag
+from spanwise.reporting.tables import describe
+
+FORMULA = """gain(c_i)  = (1/S) Σ_j |c_i ∩ g_j, less what c_1..c_{i-1} covered| / |g_j|
+DCG@k      = Σ_{i≤k} gain(c_i) / log2(i + 1)
+cov-nDCG@k = DCG@k / DCG@k of the greedy order of the same chunks"""
+
+MEASURE = (
+    "A question has gold spans g_1..g_S; a ranking is c_1, c_2, ... Each span gains only from "
+    "chunks of its own document, and only for characters that nothing ranked above has covered. "
+    "Each condition is held against the best that its own chunks allow; that ideal is a greedy "
+    "stand-in, so a ratio can exceed 1, which is counted and never clipped."
+)
+OTHERS = (
+    "recall@50: the share of spans at least half covered by the top 50 together. MRR and nDCG@10: "
+    "a chunk is relevant if it covers half of a span or lies 80% inside one. Coverage within "
+    "tokens: the mean share of each span covered by whole chunks in rank order until the first "
+    "that does not fit. Bundles at 3 units: whether one of the first three holds a sufficient set "
+    "of evidence whole, and whether the three together do."
+)
+STATISTICS = (
+    "A contrast is the mean of paired differences over questions. Documents are resampled {draws} "
+    "times; the interval runs from the 2.5 to the 97.5 percentile; p is twice the smaller share "
+    "of draws at or beyond zero. Holm's correction spans the {contrasts} contrasts of a corpus, "
+    "absent ones among them. dz is the mean over the standard deviation of the differences."
+)
+VERDICTS = (
+    "Difference: Holm's p is below 0.05. Equivalent: the 90% interval lies within ±{margin}, the "
+    "smallest effect of interest. Both: a difference too small to care for. Undetermined: "
+    "neither. Underpowered: undetermined, and an effect as large as {margin} would be missed more "
+    "than once in five times (2.80 standard errors of the bootstrap exceed it); it says nothing "
+    "against an effect."
+)
+STANDING = (
+    "Only a contrast that was registered before the strong embedder first ran, in the cell and "
+    "the measure that were registered, is confirmatory. All else, means and orders of means among "
+    "it, is exploratory: it suggests, and does not show."
+)
+
+
+def methods(params: Params) -> str:
+    """The last section of the page."""
+    told = {
+        "draws": f"{params.inference.iterations:,}", "margin": f"{params.inference.margin:g}",
+        "contrasts": len(params.contrasts),
+    }
+    prose = [
+        ("The primary measure", MEASURE), ("The other measures", OTHERS),
+        ("The statistics", STATISTICS.format(**told)), ("The verdicts", VERDICTS.format(**told)),
+        ("Confirmatory and exploratory", STANDING),
+    ]
+    rooms = [(title, tag("p", esc(text))) for title, text in prose]
+    rooms[0] = (rooms[0][0], tag("pre", tag("code", esc(FORMULA)), tabindex="0") + rooms[0][1])
+    rooms.append(("The conditions", _terms(
+        {name: describe(its) for name, its in params.conditions.items()}
+    )))
+    rooms.append(("The embedders", _terms({
+        name: f"{its.model}, {its.pooling} pooling, at most {its.max_seq_length} tokens"
+        for name, its in params.embedders.items()
+    })))
+    return tag("section", tag("h2", "How to read this") + tag("div", "".join(
+        tag("section", tag("h3", title) + inner) for title, inner in rooms
+    ), class_="methods"), id="methods")
+
+
+def _terms(found: dict[str, str]) -> str:
+    return tag("dl", "".join(
+        tag("div", tag("dt", esc(name)) + tag("dd", esc(text))) for name, text in found.items()
+    ))

@@ -1,0 +1,223 @@
+"""The whole page: verdicts first, then each corpus, then how to read it. One file, no network."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from importlib import resources
+from string import Template
+
+from spanwise import __version__
+from spanwise.params import Params
+from spanwise.reporting import plots, tables
+from spanwise.reporting.diagnose import cell_name, diagnose, exclusions
+from spanwise.reporting.gather import CorpusRecord
+from spanwise.reporting.markup import data, esc, listed, many, standing, tag
+from spanwise.reporting.methods import methods
+from spanwise.reporting.questions import payload
+from spanwise.reporting.verdict import (
+    Sentence,
+    best,
+    contrast_rows,
+    primary_cell,
+    sentence,
+)
+
+TITLE = "Which way of cutting, labelling and routing text retrieves the evidence?"
+DEMONSTRATION = (
+    "A demonstration. This corpus was written to contain the very traps that the study looks for. "
+    "Its figures show that the laboratory works; they prove nothing about the world."
+)
+
+
+def page(records: Sequence[CorpusRecord], params: Params) -> str:
+    """The page as HTML. Same records, same bytes."""
+    script = _asset("page.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return Template(_asset("page.html")).substitute(
+        title="spanwise: report",
+        # Only this very script runs, and nothing is fetched from anywhere.
+        policy=(
+            f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; "
+            "base-uri 'none'; form-action 'none'"
+        ),
+        style=_asset("page.css"),
+        script=script,
+        body=_head(records, params) + tag(
+            "main",
+            _verdicts(records, params)
+            + "".join(_corpus(record, params) for record in records)
+            + methods(params),
+        ) + tag("footer", tag(
+            "p", f"Written by spanwise {esc(__version__)} from its artifacts: the same artifacts "
+            "give this page byte for byte.",
+        )),
+        data="\n".join(
+            tag("script", data(payload(record, params)), type="application/json",
+                id=f"data-{record.name}")
+            for record in records
+        ),
+    )
+
+
+def _asset(name: str) -> str:
+    return resources.files("spanwise.reporting").joinpath(name).read_text(encoding="utf-8")
+
+
+def _head(records: Sequence[CorpusRecord], params: Params) -> str:
+    links = [("verdict", "Verdict"), *((f"c-{r.name}", r.name) for r in records),
+             ("methods", "How to read this")]
+    primary = params.primary
+    reranker = "no reranker" if primary.reranker == "none" else f"reranker {primary.reranker}"
+    lede = (
+        f"{many(len(params.conditions), 'condition')}, {many(len(params.embedders), 'embedder')}, "
+        f"{many(len(records), 'corpus', 'corpora')}. What was fixed beforehand is tested in one "
+        f"cell: {tables.TITLES[primary.measure]}, {primary.embedder}, {reranker}. Everything else "
+        "is exploratory."
+    )
+    return tag(
+        "header",
+        tag("p", "spanwise · report", class_="eyebrow") + tag("h1", esc(TITLE))
+        + tag("p", esc(lede), class_="lede")
+        + tag("nav", tag("ul", "".join(
+            tag("li", tag("a", esc(text), href=f"#{place}")) for place, text in links
+        )), aria_label="Contents"),
+    )
+
+
+def _notices(record: CorpusRecord, params: Params) -> str:
+    made = ""
+    if record.demonstration:
+        made += tag("div", tag("p", esc(DEMONSTRATION)), class_="notice", role="note")
+    if record.standing != "confirmatory":
+        why = "".join(tag("li", esc(reason)) for reason in record.differences)
+        made += tag("div", tag(
+            "p", "Everything here is exploratory" + (":" if why else ".")
+        ) + (tag("ul", why) if why else ""), class_="notice", role="note")
+    cell, wanted = primary_cell(record, params), (params.primary.embedder, params.primary.reranker)
+    if cell != wanted:
+        made += tag("div", tag("p", esc(
+            f"The primary cell ({cell_name(wanted)}) did not run on this corpus; what follows is "
+            f"of {cell_name(cell)}, and nothing is confirmed."
+        )), class_="notice", role="note")
+    return made
+
+
+def _verdicts(records: Sequence[CorpusRecord], params: Params) -> str:
+    articles = []
+    for record in records:
+        cell = primary_cell(record, params)
+        items = "".join(
+            _answer(sentence(row, record.spread(row), params))
+            for row in contrast_rows(record, params, cell)
+        )
+        of = f"Means of {tables.TITLES[params.primary.measure]} in cell {cell_name(cell)}"
+        items += tag(
+            "li", tag("div", "Best", class_="key") + tag(
+                "div",
+                tag("p", "Which conditions retrieved best?", class_="asks")
+                + tag("p", esc(best(record, params, cell)), class_="answer")
+                + tag("p", f"{standing('exploratory')} {esc(of)}: an order of means, no test.",
+                      class_="figures"),
+            ),
+        )
+        articles.append(tag(
+            "article",
+            tag("div", tag("h3", esc(record.name)) + standing(record.standing)
+                + tag("span", esc(_size(record)), class_="soft"), class_="title")
+            + _notices(record, params) + tag("ol", items, class_="answers"),
+            class_="verdict", id=f"verdict-{record.name}",
+        ))
+    return tag("section", tag("h2", "Verdict") + "".join(articles), id="verdict")
+
+
+def _answer(found: Sentence) -> str:
+    label = f" {standing(found.standing)}" if found.standing else ""
+    return tag(
+        "li",
+        tag("div", esc(found.name), class_="key") + tag(
+            "div",
+            tag("p", esc(found.asks), class_="asks") + tag("p", esc(found.answer), class_="answer")
+            + tag("p", tag("span", esc(found.badge), class_="badge") + label + " "
+                  + esc(found.figures), class_="figures"),
+        ),
+        class_=f"is-{found.state}",
+    )
+
+
+def _size(record: CorpusRecord) -> str:
+    compared = sum(
+        q["excluded"] is None and q["base"] is None and bool(q["evidence"])
+        for q in record.questions
+    )
+    return (
+        f"{many(len(record.documents), 'document')}, {many(len(record.questions), 'question')}, "
+        f"{compared:,} of them in the primary slice"
+    )
+
+
+def _corpus(record: CorpusRecord, params: Params) -> str:
+    name = record.name
+    steps = tables.contrasts(record, params, "step")
+    joined = tables.contrasts(record, params, "connected")
+    dose = tables.contrasts(record, params, "dose")
+    parts = [
+        tag("div", tag("h2", esc(name)) + standing(record.standing), class_="title"),
+        tag("p", esc(_size(record) + "."), class_="soft"),
+        _notices(record, params),
+        tag("h3", "The contrasts"), plots.forest(record, params),
+        _more("The figures of this plot", tables.contrasts(record, params, "contrast")),
+        _more("The contrasts in every measure", tables.every_measure(record, params)),
+        _more("Sensitivity: documents that share a question's evidence, as one", joined),
+        tag("h3", "The conditions"), plots.conditions(record, params),
+        tables.means(record, params),
+        tag("p", "Bold is the highest of a cell. A budget is filled with whole chunks in rank "
+            "order, rendered prefixes charged.", class_="soft"),
+        tag("h4", "By type of question"), tables.slices(record, params),
+    ]
+    if steps:
+        parts += [tag("h3", f"Steps {standing('exploratory')}"),
+                  tag("p", "What each treatment adds to the one before it. None of these was fixed "
+                      "beforehand.", class_="soft"), steps]
+    ladder = plots.dose(record, params)
+    if dose or ladder:
+        parts += [tag("h3", f"Depth of the heading path {standing('exploratory')}"), ladder, dose]
+    parts += [
+        tag("h3", "Exclusions"), tables.left_out(exclusions(record, params), name),
+        _absent(record), _funnel(record),
+        tag("h3", "Diagnostics"), tables.checks(diagnose(record, params), name),
+        _more("All counts that the stages reported", tag("div", "".join(
+            tag("section", tag("h4", esc(stage)) + tables.tree(report))
+            for stage, report in record.reports
+        ), class_="reports")),
+        tag("h3", "The questions behind the figures"),
+        tag("p", "Each row is one question with its score under every condition. Open one to see "
+            "its evidence in place and what each condition ranked where.", class_="soft"),
+        tag("div", tag("noscript", tag(
+            "p", "This table needs JavaScript; without it, <code>spanwise show QUESTION_ID</code> "
+            "prints the same.",
+        )), class_="questions", data_corpus=name),
+    ]
+    return tag("section", "".join(parts), id=f"c-{name}")
+
+
+def _more(title: str, inner: str) -> str:
+    return tag("details", tag("summary", esc(title)) + inner) if inner else ""
+
+
+def _funnel(record: CorpusRecord) -> str:
+    """What the reader kept and left out of the study's part of the corpus."""
+    counts = dict(record.reports).get("parse")
+    counts = counts.get("study", counts) if isinstance(counts, dict) else counts
+    return tag("h4", "What the reader kept and left out") + tables.tree(counts)
+
+
+def _absent(record: CorpusRecord) -> str:
+    by_reason: dict[str, list[str]] = {}
+    for condition, reason in record.absent.items():
+        by_reason.setdefault(reason, []).append(condition)
+    return "".join(
+        tag("p", esc(f"{listed(names)} {'is' if len(names) == 1 else 'are'} absent: {reason}."))
+        for reason, names in by_reason.items()
+    )

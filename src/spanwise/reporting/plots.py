@@ -1,0 +1,174 @@
+"""The figures of one corpus: which rows they have, and their legends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from spanwise.params import Params
+from spanwise.reporting.diagnose import cell_name
+from spanwise.reporting.figures import Mark, PlotRow, Series, ladder, rows, scale, sign
+from spanwise.reporting.gather import CorpusRecord, Row
+from spanwise.reporting.markup import (
+    esc,
+    figure,
+    interval,
+    probability,
+    signed,
+    standing,
+    tag,
+)
+from spanwise.reporting.tables import LEXICAL, TITLES, Cell, cells_of, mechanism
+from spanwise.reporting.verdict import contrast_rows, wording
+
+FAMILIES = {"fixed": "green", "induced": "blue", "native": "orange"}
+"""Colour of each segmentation; the shape tells the cell, so no figure rests on colour alone."""
+
+
+def dense_cells(record: CorpusRecord, params: Params) -> list[Cell]:
+    """Cells of embedders, the primary one first."""
+    return [cell for cell in cells_of(record, params) if cell[0] in params.embedders]
+
+
+def is_primary(cell: Cell, params: Params) -> bool:
+    """True for the cell that was fixed beforehand."""
+    return cell == (params.primary.embedder, params.primary.reranker)
+
+
+def forest(record: CorpusRecord, params: Params) -> str:
+    """The contrasts with their intervals in every cell; the primary cell is filled and bold."""
+    margin = params.inference.margin
+    cells = dense_cells(record, params)
+    found = {cell: {r["name"]: r for r in contrast_rows(record, params, cell)} for cell in cells}
+    values = [-1.5 * margin, 1.5 * margin]
+    for by_name in found.values():
+        for row in by_name.values():
+            values += [
+                row[key] for key in ("delta", "ci_low", "ci_high") if row[key] is not None
+            ]
+    drawn: list[PlotRow] = []
+    for name in params.contrasts:
+        mine = [(cell, found[cell][name]) for cell in cells if name in found[cell]]
+        if not mine:
+            continue
+        drawn.append(_contrast_head(mine[0][1]))
+        if all(row["delta"] is None for _, row in mine):
+            drawn.append(_absent_row("absent", mine[0][1]))
+            continue
+        drawn += [_contrast_row(cell, row, params) for cell, row in mine]
+    if not drawn:
+        return tag("p", "No contrast was computed.")
+    legend = _legend([
+        ("square", "filled blue", "primary cell"), ("circle", "hollow", "other cells"),
+    ], f"shaded: ±{margin:g}, the smallest effect of interest; whiskers: 95% intervals")
+    caption = (
+        f"Difference in {esc(TITLES[params.primary.measure])}, paired by question, documents "
+        "resampled. Right of zero, the first condition of the pair retrieves better."
+    )
+    return tag("figure", tag("figcaption", caption) + legend + rows(
+        drawn, scale(values), band=(-margin, margin), lines=[(0.0, "zero")], signed=True,
+    ), class_="forest", id=f"forest-{record.name}")
+
+
+def _contrast_head(row: Row) -> PlotRow:
+    pair = f"{row['a']} − {row['b']}"
+    return PlotRow(tag(
+        "span", f"<b>{esc(row['name'])}</b> {esc(wording(row).title)} <small>{esc(pair)}</small>"
+    ), head=True)
+
+
+def _contrast_row(cell: Cell, row: Row, params: Params) -> PlotRow:
+    primary = is_primary(cell, params)
+    label = esc(cell_name(cell)) + (" <small>primary cell</small>" if primary else "")
+    if row["delta"] is None:
+        return _absent_row(label, row)
+    mark = Mark(
+        row["delta"], row["ci_low"], row["ci_high"], "square" if primary else "circle",
+        "filled blue" if primary else "hollow",
+    )
+    p = probability(row["p_holm"], params.inference.iterations, len(params.contrasts))
+    return PlotRow(
+        label, [mark],
+        f"{signed(row['delta'])} {interval(row['ci_low'], row['ci_high'])} "
+        f"<small>p {esc(p)}</small> {standing(row['standing'])}",
+        strong=primary,
+    )
+
+
+def _absent_row(label: str, row: Row) -> PlotRow:
+    reason = row["reason"] or "no reason was recorded"
+    return PlotRow(tag("span", label, class_="absent"), value=tag(
+        "span", esc(reason), class_="absent"), note=True)
+
+
+def conditions(record: CorpusRecord, params: Params) -> str:
+    """Means of the primary measure by condition; BM25 as a line across."""
+    measure, cells = params.primary.measure, dense_cells(record, params)
+    lexical = [
+        (name, row["mean"]) for name, its in params.conditions.items() if its.retrieval == "bm25"
+        and (row := record.mean(LEXICAL, name, measure)) and row["mean"] is not None
+    ]
+    drawn: list[PlotRow] = []
+    values = [mean for _, mean in lexical]
+    for name, its in params.conditions.items():
+        if its.retrieval == "bm25":
+            continue
+        marks: list[Mark] = []
+        told: list[str] = []
+        for cell in reversed(cells):  # the primary cell is drawn last, so it lies on top
+            row = record.mean(cell, name, measure)
+            if row is None or row["mean"] is None:
+                continue
+            fill, shape = ("filled", "square") if is_primary(cell, params) else ("hollow", "circle")
+            marks.append(
+                Mark(row["mean"], shape=shape, look=f"{fill} {FAMILIES[its.segmentation]}")
+            )
+            told.insert(0, f"{esc(cell_name(cell))} {figure(row['mean'])}")
+            values.append(row["mean"])
+        value = " · ".join(told) if told else tag("span", "absent", class_="absent")
+        drawn.append(PlotRow(f"{esc(name)} <small>{esc(mechanism(its))}</small>", marks,
+                             value))
+    if not values:
+        return tag("p", "No condition has a mean.")
+    keys = [("square", f"filled {look}", f"{family}, primary cell")
+            for family, look in FAMILIES.items()
+            if any(its.segmentation == family for its in params.conditions.values())]
+    keys.append(("circle", "hollow", "other cells"))
+    note = "; ".join(f"dashed: {name}, {figure(mean)}" for name, mean in lexical)
+    caption = f"Mean {esc(TITLES[measure])} by condition {standing('exploratory')}"
+    return tag("figure", tag("figcaption", caption) + _legend(keys, note) + rows(
+        drawn, scale(values), lines=[(mean, "beside") for _, mean in lexical]
+    ), class_="conditions")
+
+
+def dose(record: CorpusRecord, params: Params) -> str:
+    """Means by depth of the path, flat retrieval over induced chunks; empty below three depths."""
+    rungs = {
+        its.depth: name for name, its in params.conditions.items()
+        if its.segmentation == "induced" and its.retrieval == "flat"
+        and its.prefix in ("none", "path")
+    }
+    series: list[Series] = []
+    for cell in dense_cells(record, params):
+        points = [
+            (float(depth), row["mean"]) for depth, name in sorted(rungs.items())
+            if (row := record.mean(cell, name, params.primary.measure))
+            and row["mean"] is not None
+        ]
+        if len(points) > 2:
+            look = "filled blue" if is_primary(cell, params) else "hollow"
+            series.append((cell_name(cell), look, points))
+    if not series:
+        return ""
+    keys = [("circle" if "hollow" in look else "square", look, name) for name, look, _ in series]
+    names = ", ".join(f"{depth} {name}" for depth, name in sorted(rungs.items()))
+    on = scale([mean for _, _, points in series for _, mean in points], 0.15)
+    return tag("figure", tag("figcaption", esc(
+        f"Mean {TITLES[params.primary.measure]} by depth of the heading path ({names})."
+    )) + _legend(keys, "") + ladder(series, on, sorted(rungs)))
+
+
+def _legend(keys: Sequence[tuple[str, str, str]], note: str) -> str:
+    items = [tag("li", sign(shape, look) + esc(text)) for shape, look, text in keys]
+    if note:
+        items.append(tag("li", esc(note)))
+    return tag("ul", "".join(items), class_="legend")

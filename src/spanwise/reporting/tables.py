@@ -1,0 +1,372 @@
+"""HTML tables: real ones, with captions and scopes, that scroll sideways on narrow screens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from spanwise import layout
+from spanwise.params import MEASURES, Condition, Params
+from spanwise.reporting.diagnose import Check, cell_name
+from spanwise.reporting.gather import PRIMARY, CorpusRecord, Row
+from spanwise.reporting.markup import (
+    NONE,
+    count,
+    esc,
+    figure,
+    interval,
+    probability,
+    signed,
+    standing,
+    tag,
+    words,
+)
+from spanwise.reporting.verdict import contrast_rows, judge
+
+Cell = tuple[str, str]
+LEXICAL: Cell = (layout.LEXICAL, "none")
+"""The cell of conditions that search by words alone."""
+
+COLUMN_GROUPS: Sequence[tuple[str, Sequence[tuple[str, str]]]] = (
+    ("Ranking", (("cov_ndcg@10", "cov-nDCG@10"), ("recall@50", "recall@50"), ("mrr", "MRR"),
+                 ("ndcg@10", "nDCG@10"))),
+    ("Coverage within tokens", (("coverage@512", "512"), ("coverage@1024", "1,024"),
+                                ("coverage@2048", "2,048"))),
+    ("Bundles at 3 units", (("sufficient@3", "sufficient"), ("bundle_coverage@3", "covered"))),
+)
+TITLES = {measure: title for _, columns in COLUMN_GROUPS for measure, title in columns} | {
+    "cov_ndcg@10": "coverage-nDCG@10"
+}
+"""What a measure is called in running text."""
+
+
+FAMILY_TITLES = {
+    "contrast": "The contrasts", "step": "Steps", "dose": "Slope for each level of the path",
+    "connected": "The contrasts, with documents that share a question's evidence as one cluster",
+}
+
+
+def measure_title(measure: str) -> str:
+    """A measure's name as a person reads it, with its group where the column is a bare number."""
+    for group, columns in COLUMN_GROUPS[1:]:
+        for name, title in columns:
+            if name == measure:
+                return f"{group.lower()}: {title}"
+    return TITLES.get(measure, measure)
+
+
+def table(
+    caption: str, head: str, body: str, *, label: str, look: str | None = None
+) -> str:
+    """A table in a frame that scrolls and takes the keyboard.
+
+    caption, head, body: HTML; label: text, names the scrolling frame.
+    """
+    made = tag(
+        "table", tag("caption", caption) + tag("thead", head) + body, class_=look
+    )
+    return tag("div", made, class_="scroll", role="region", aria_label=label, tabindex="0")
+
+
+def heads(titles: Sequence[str], numeric_from: int = 1) -> str:
+    """One row of column headings; from `numeric_from` on they stand over figures."""
+    return tag("tr", "".join(
+        tag("th", esc(title), scope="col", class_="n" if i >= numeric_from else None)
+        for i, title in enumerate(titles)
+    ))
+
+
+def number(text: str, look: str = "") -> str:
+    """A table cell that holds a figure."""
+    return tag("td", esc(text), class_=f"n {look}".strip())
+
+
+def describe(condition: Condition) -> str:
+    """A condition in words, made from its row of params.yaml."""
+    text = f"{condition.segmentation} chunks"
+    if condition.prefix == "path":
+        text += f", heading path to depth {condition.depth}"
+    elif condition.prefix == "placebo":
+        text += f", another document's path to depth {condition.depth}"
+    elif condition.prefix == "context":
+        text += ", written context"
+    return text + {"flat": "", "routed": ", routed", "bm25": ", BM25"}[condition.retrieval]
+
+
+def mechanism(condition: Condition) -> str:
+    """A condition in as few words as a row's label holds."""
+    prefix = {"none": "no prefix", "path": f"path {condition.depth}", "placebo": "placebo",
+              "context": "context"}[condition.prefix]
+    how = {"flat": "", "routed": ", routed", "bm25": ", words"}[condition.retrieval]
+    return f"{condition.segmentation}, {prefix}{how}"
+
+
+def cells_of(record: CorpusRecord, params: Params) -> list[Cell]:
+    """Cells in params.yaml's order reversed towards the primary one: the primary cell first, the
+    other embedders next, the lexical one last."""
+    primary = (params.primary.embedder, params.primary.reranker)
+    order = [*params.embedders, layout.LEXICAL]
+    return sorted(
+        record.cells(),
+        key=lambda cell: (cell != primary, order.index(cell[0]) if cell[0] in order else 99, cell),
+    )
+
+
+def means(record: CorpusRecord, params: Params) -> str:
+    """Means of every measure by condition, one group of rows for each cell."""
+    shown = [(group, [c for c in columns if c[0] in MEASURES]) for group, columns in COLUMN_GROUPS]
+    head = tag("tr", tag("th", "Condition", scope="col", rowspan="2") + "".join(
+        tag("th", esc(group), scope="colgroup", colspan=str(len(columns)), class_="group")
+        for group, columns in shown
+    ) + tag("th", "Questions", scope="col", rowspan="2", class_="n"))
+    measures = [measure for _, columns in shown for measure, _ in columns]
+    head += tag("tr", "".join(
+        tag("th", esc(title), scope="col", class_="n") for _, columns in shown
+        for _, title in columns
+    ))
+    bodies = []
+    for cell in cells_of(record, params):
+        rows = [cell_head(cell, params, len(measures) + 2)]
+        found = {
+            measure: [
+                row["mean"] for condition in params.conditions
+                if (row := record.mean(cell, condition, measure)) and row["mean"] is not None
+            ] for measure in measures
+        }
+        for condition, its in params.conditions.items():
+            if (its.retrieval == "bm25") != (cell == LEXICAL):
+                continue
+            rows.append(_mean_row(record, cell, condition, its, measures, found, params))
+        bodies.append(tag("tbody", "".join(rows)))
+    return table(
+        f"Means by condition {standing('exploratory')}", head, "".join(bodies),
+        label=f"Means by condition, {record.name}", look="means",
+    )
+
+
+def cell_head(cell: Cell, params: Params, columns: int) -> str:
+    """The row that opens a cell's group."""
+    primary = cell == (params.primary.embedder, params.primary.reranker)
+    name = esc(cell_name(cell)) + (" · primary cell" if primary else "")
+    return tag("tr", tag("th", name, scope="rowgroup", colspan=str(columns)), class_="cell")
+
+
+def _mean_row(
+    record: CorpusRecord, cell: Cell, condition: str, its: Condition, measures: Sequence[str],
+    found: Mapping[str, Sequence[float]], params: Params,
+) -> str:
+    name = tag("th", f"{esc(condition)} <small>{esc(mechanism(its))}</small>", scope="row")
+    first = record.mean(cell, condition, params.primary.measure)
+    if first is None:
+        reason = record.absent.get(condition, "it has no row in this cell")
+        span = str(len(measures) + 1)
+        return tag("tr", name + tag("td", f"absent: {esc(reason)}", colspan=span, class_="absent"))
+    cells = []
+    for measure in measures:
+        row = record.mean(cell, condition, measure)
+        if row is None:
+            cells.append(number(NONE))
+            continue
+        top = len(found[measure]) > 1 and row["mean"] == max(found[measure])
+        text = esc(figure(row["mean"]))
+        if row["n_questions"] != first["n_questions"]:
+            text += f" <small>n {count(row['n_questions'])}</small>"
+        cells.append(tag("td", text, class_="n top" if top else "n"))
+    asked = count(first["n_questions"])
+    if first["undefined"]:
+        asked += f" (+{count(first['undefined'])} undefined)"
+    return tag("tr", name + "".join(cells) + number(asked))
+
+
+def slices(record: CorpusRecord, params: Params) -> str:
+    """The primary measure by type of question, rewordings beside them."""
+    parts = list(dict.fromkeys(key[3] for key in record.means))
+    order = [PRIMARY, *sorted(p for p in parts if p.startswith("type:")),
+             *sorted(p for p in parts if p != PRIMARY and not p.startswith("type:"))]
+    measure = params.primary.measure
+    bodies = []
+    dense = [n for n, its in params.conditions.items() if its.retrieval != "bm25"]
+    lexical = [n for n, its in params.conditions.items() if its.retrieval == "bm25"]
+    columns = [
+        name for name in [*dense, *lexical] if any(key[2] == name for key in record.means)
+    ]
+    for cell in cells_of(record, params):
+        if cell == LEXICAL:
+            continue
+        rows = [cell_head(cell, params, len(columns) + 2)]
+        for part in order:
+            found = {
+                name: record.mean(LEXICAL if name in lexical else cell, name, measure, part)
+                for name in columns
+            }
+            asked = [row["n_questions"] for row in found.values() if row is not None]
+            if not asked:
+                continue
+            values = [r["mean"] for n, r in found.items() if r and r["mean"] is not None
+                      and n not in lexical]
+            rows.append(tag("tr", tag("th", esc(part_title(part)), scope="row")
+                            + number(count(max(asked))) + "".join(
+                number(figure(row["mean"] if row else None),
+                       "top" if row and len(values) > 1 and name not in lexical
+                       and row["mean"] == max(values) else "")
+                for name, row in found.items()
+            )))
+        bodies.append(tag("tbody", "".join(rows)))
+    return table(
+        f"{esc(TITLES[measure])} by type of question {standing('exploratory')}",
+        heads(["Questions", "n", *columns]), "".join(bodies),
+        label=f"Means by type of question, {record.name}",
+    )
+
+
+def part_title(part: str) -> str:
+    """A slice's name for a reader."""
+    if part == PRIMARY:
+        return "all (primary slice)"
+    return part.removeprefix("type:")
+
+
+def contrasts(record: CorpusRecord, params: Params, family: str) -> str:
+    """All figures of one family's contrasts for the primary measure, one group for each cell."""
+    columns = [
+        "Contrast", "Standing", "Verdict", "Difference", "95% interval", "90% interval", "p",
+        "Holm p", "dz", "Means", "Questions", "Documents", "Excluded",
+    ]
+    if family == "dose":  # a slope for each level: the margin is not its own, and it has no arms
+        columns = ["Ladder", "Standing", "Slope", "95% interval", "p", "Questions", "Documents",
+                   "Excluded"]
+    bodies = []
+    for cell in cells_of(record, params):
+        rows = contrast_rows(record, params, cell, family)
+        if rows:
+            bodies.append(tag("tbody", cell_head(cell, params, len(columns)) + "".join(
+                _contrast_row(record, row, params, len(columns), family) for row in rows
+            )))
+    title = FAMILY_TITLES.get(family, words(family))
+    return table(
+        f"{esc(title)}, {esc(TITLES[params.primary.measure])}",
+        heads(columns, 2 if family == "dose" else 3), "".join(bodies),
+        label=f"{title}, {record.name}",
+    ) if bodies else ""
+
+
+def _contrast_row(
+    record: CorpusRecord, row: Row, params: Params, columns: int, family: str
+) -> str:
+    pair = f"{row['a']} − {row['b']}"
+    name = row["name"] if family == "step" else f"{row['name']} <small>{esc(pair)}</small>"
+    name = tag("th", name if family != "step" else esc(pair), scope="row")
+    if row["delta"] is None:
+        reason = f"absent: {esc(row['reason'] or 'no reason was recorded')}"
+        return tag("tr", name + tag("td", reason, colspan=str(columns - 1), class_="absent"))
+    spread = record.spread(row)
+    says, draws = judge(row, spread, params.inference.margin), params.inference.iterations
+    cells = tag("td", standing(row["standing"]))
+    if family != "dose":
+        cells += tag("td", esc(says.words))
+    cells += number(signed(row["delta"], 4 if family == "dose" else 3), "strong")
+    cells += number(interval(row["ci_low"], row["ci_high"]))
+    if family != "dose":
+        cells += number(interval(*spread.ninety) if spread else NONE)
+    cells += number(probability(row["p"], draws))
+    if family != "dose":
+        size = len(params.steps if family == "step" else params.contrasts)
+        cells += number(probability(row["p_holm"], draws, size))
+        cells += number(signed(row["dz"], 2))
+        cells += number(f"{figure(row['mean_a'])}, {figure(row['mean_b'])}")
+    cells += number(count(row["n_questions"])) + number(count(row["n_documents"]))
+    return tag("tr", name + cells + number(count(row["excluded"])))
+
+
+def every_measure(record: CorpusRecord, params: Params) -> str:
+    """The contrasts in every measure and cell: differences with their intervals."""
+    measures = [m for m in MEASURES if any(r["measure"] == m for r in record.contrasts)]
+    bodies = []
+    for cell in cells_of(record, params):
+        found = {
+            (row["name"], row["measure"]): row for row in record.contrasts
+            if (row["embedder"], row["reranker"]) == cell and row["family"] == "contrast"
+        }
+        names = [name for name in params.contrasts if any(key[0] == name for key in found)]
+        if not names:
+            continue
+        lines = []
+        for measure in measures:
+            cells = ""
+            for name in params.contrasts:
+                row = found.get((name, measure))
+                if row is None or row["delta"] is None:
+                    cells += number(NONE)
+                    continue
+                cells += tag(
+                    "td", f"{esc(signed(row['delta']))} "
+                    f"<small>{esc(interval(row['ci_low'], row['ci_high']))}</small> "
+                    f"{standing(row['standing'])}", class_="n",
+                )
+            lines.append(tag("tr", tag("th", esc(measure_title(measure)), scope="row") + cells))
+        bodies.append(tag(
+            "tbody", cell_head(cell, params, len(params.contrasts) + 1) + "".join(lines)
+        ))
+    return table(
+        "The contrasts in every measure, with 95% intervals",
+        heads(["Measure", *params.contrasts]), "".join(bodies),
+        label=f"Contrasts in every measure, {record.name}",
+    ) if bodies else ""
+
+
+def checks(found: Sequence[Check], name: str) -> str:
+    """The diagnostics, flagged ones marked in words."""
+    body = "".join(
+        tag("tr", tag("th", esc(check.what), scope="row") + tag("td", esc(check.found))
+            + tag("td", esc(check.expected))
+            + tag("td", "look here" if check.flagged else "as expected",
+                  class_="flag" if check.flagged else "quiet"))
+        for check in found
+    )
+    return table(
+        "What the tables say of the set-up", heads(["Diagnostic", "Found", "Expected", ""], 9),
+        tag("tbody", body), label=f"Diagnostics, {name}", look="prose",
+    )
+
+
+def left_out(found: Sequence[tuple[str, str, int]], name: str) -> str:
+    """Exclusions with their counts."""
+    if not found:
+        return tag("p", "Nothing was left out of the comparison.")
+    body = "".join(
+        tag("tr", tag("th", esc(reason), scope="row") + tag("td", esc(where))
+            + number(count(number_)))
+        for where, reason, number_ in found
+    )
+    return table(
+        "Left out of the comparison", heads(["Reason", "Where", "Count"], 2), tag("tbody", body),
+        label=f"Exclusions, {name}", look="prose",
+    )
+
+
+def tree(value: Any) -> str:
+    """A stage's counts, whatever they are: objects as lists of terms, lists as they come."""
+    if isinstance(value, Mapping):
+        if not value:
+            return tag("span", "none", class_="quiet")
+        return tag("dl", "".join(
+            tag("div", tag("dt", esc(words(str(key)))) + tag("dd", tree(inner)),
+                class_="nest" if isinstance(inner, Mapping | list) and inner else None)
+            for key, inner in value.items()
+        ))
+    if isinstance(value, list):
+        if not value:
+            return tag("span", "none", class_="quiet")
+        items = "".join(tag("li", tree(item)) for item in value)
+        if len(value) > 8:
+            return tag("details", tag("summary", count(len(value))) + tag("ul", items))
+        return tag("ul", items)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None:
+        return NONE
+    if isinstance(value, int):
+        return count(value)
+    if isinstance(value, float):
+        return esc(f"{value:.4g}" if abs(value) < 1000 else f"{value:,.1f}")
+    return esc(value)

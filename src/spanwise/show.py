@@ -1,0 +1,183 @@
+"""What each condition retrieved for one question, with the evidence marked."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow.compute as pc
+
+from spanwise import layout, schemas
+from spanwise.corpora.records import load_documents, load_questions
+from spanwise.errors import InputError
+from spanwise.params import Params
+from spanwise.spans import Span, merge
+
+OPEN, CLOSE = "⟦", "⟧"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One question of one corpus, and the texts that its spans index."""
+
+    corpus: str
+    question: dict[str, Any]
+    bodies: dict[str, str]
+
+
+def find(params: Params, question_id: str) -> Found:
+    """Look a question up in every corpus.
+
+    raises: InputError with the nearest ids if no corpus has it.
+    """
+    ids: list[str] = []
+    for corpus in params.corpora:
+        for question in load_questions(layout.parse(corpus)):
+            if question["question_id"] == question_id:
+                bodies = {d.doc_id: d.body for d in load_documents(layout.parse(corpus))}
+                return Found(corpus, question, bodies)
+            ids.append(question["question_id"])
+    from difflib import get_close_matches
+
+    near = get_close_matches(question_id, ids, n=3, cutoff=0.3)
+    hint = f"; did you mean {', '.join(near)}?" if near else ""
+    raise InputError(f"no corpus of params.yaml has a question {question_id!r}{hint}")
+
+
+def mark(text: str, start: int, evidence: Sequence[Mapping[str, Any]]) -> str:
+    """Text that begins at `start` of its document, its evidence between ⟦ and ⟧."""
+    here = Span(start, start + len(text))
+    spans = merge(
+        Span(max(e["start"], here.start), min(e["end"], here.end))
+        for e in evidence
+        if Span(e["start"], e["end"]).overlap(here)
+    )
+    for span in reversed(spans):
+        a, b = span.start - start, span.end - start
+        text = f"{text[:a]}{OPEN}{text[a:b]}{CLOSE}{text[b:]}"
+    return text
+
+
+def show(
+    params: Params, question_id: str, embedder: str | None, conditions: Sequence[str], top: int,
+    fresh: bool,
+) -> str:
+    """A question, its evidence, and the `top` chunks of each condition.
+
+    embedder: the primary cell's by default; the lexical conditions are shown beside it.
+    fresh:    retrieve now, and say for each condition whether that agrees with the record.
+    raises:   InputError for an unknown question, embedder or condition.
+    """
+    embedder = embedder or params.primary.embedder
+    if embedder not in params.embedders:
+        raise InputError(f"embedder {embedder!r}: params.yaml has {', '.join(params.embedders)}")
+    for name in conditions:
+        if name not in params.conditions:
+            raise InputError(f"condition {name!r}: params.yaml has {', '.join(params.conditions)}")
+    found = find(params, question_id)
+    question = found.question
+    lines = [f"{question_id} ({found.corpus}, {question['type']}, {question['doc_id']})"]
+    if params.corpora[found.corpus].demonstration:
+        lines.append("a demonstration corpus: built to contain traps, it proves nothing")
+    lines += ["", question["text"], ""]
+    if question["excluded"]:
+        lines.append(f"leaves the ablation: {question['excluded']}")
+    for e in question["evidence"]:
+        text = found.bodies[e["doc_id"]][e["start"] : e["end"]]
+        lines.append(f"evidence {e['doc_id']}:{e['start']}-{e['end']}  {OPEN}{_short(text)}{CLOSE}")
+    recorded = _recorded(found.corpus, embedder, question_id)
+    now = _fresh(params, found, embedder) if fresh else {}
+    scores = _scores(found.corpus, embedder, question_id, params.primary.measure)
+    chunks = _chunks(found.corpus)
+    absent = layout.read_report(layout.stage("label", found.corpus) / "report.json")["absent"]
+    for name in conditions or params.conditions:
+        its = params.conditions[name]
+        lines += ["", f"{name}  {its.segmentation}, {its.prefix}, {its.retrieval}"]
+        if its.label in absent:
+            lines.append(f"  absent: {absent[its.label]}")
+            continue
+        score = scores.get(name)
+        lines[-1] += "" if score is None else f"  {params.primary.measure} {score:.3f}"
+        ranked = recorded.get(name, [])
+        if name in now:
+            agrees = [r["chunk_id"] for r in ranked] == now[name]
+            lines.append("  retrieved now: " + (
+                "agrees with the record" if agrees else "DIFFERS from the record; run `dvc repro`"
+            ))
+        for row in ranked[:top]:
+            chunk = chunks[its.segmentation, row["chunk_id"]]
+            evidence = [e for e in question["evidence"] if e["doc_id"] == chunk["doc_id"]]
+            text = found.bodies[chunk["doc_id"]][chunk["start"] : chunk["end"]]
+            marked = mark(text, chunk["start"], evidence)
+            sign = "*" if OPEN in marked else " "
+            lines += [
+                f" {sign}{row['rank']:>2}  {row['score']:.4f}  {chunk['chunk_id']}  "
+                f"{' › '.join(chunk['path'])}",
+                f"        {_around(marked)}",
+            ]
+        if not ranked:
+            lines.append("  nothing retrieved")
+    return "\n".join(lines)
+
+
+def _recorded(corpus: str, embedder: str, question_id: str) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {}
+    for cell in (embedder, layout.LEXICAL):
+        runs = schemas.read(layout.cell("retrieve", corpus, cell) / "runs.parquet", schemas.RUNS)
+        for row in runs.filter(pc.equal(runs["question_id"], question_id)).to_pylist():
+            found.setdefault(row["condition"], []).append(row)
+    return found
+
+
+def _scores(corpus: str, embedder: str, question_id: str, measure: str) -> dict[str, float | None]:
+    table = schemas.read(layout.stage("score", corpus) / "scores.parquet", schemas.SCORES)
+    rows = table.filter(pc.equal(table["question_id"], question_id)).to_pylist()
+    return {
+        r["condition"]: r[measure] for r in rows if r["embedder"] in (embedder, layout.LEXICAL)
+    }
+
+
+def _chunks(corpus: str) -> dict[tuple[str, str], dict[str, Any]]:
+    table = schemas.read(layout.stage("chunk", corpus) / "chunks.parquet", schemas.CHUNKS)
+    return {(row["segmentation"], row["chunk_id"]): row for row in table.to_pylist()}
+
+
+def _fresh(params: Params, found: Found, embedder: str) -> dict[str, list[str]]:
+    """The chunk ids that each dense condition retrieves now, the question embedded anew."""
+    from spanwise.embedding import embed, query_text
+    from spanwise.retrieval.runs import dense
+
+    settings = params.embedders[embedder]
+    absent = layout.read_report(layout.stage("label", found.corpus) / "report.json")["absent"]
+    conditions = {
+        name: its
+        for name, its in params.conditions.items()
+        if its.retrieval != "bm25" and its.label not in absent
+    }
+    text = query_text(settings, found.question["text"])
+    with tempfile.TemporaryDirectory() as scratch:
+        vectors, _ = embed([text], settings, Path(scratch), processes=1)
+    runs, _ = dense(
+        layout.cell("index", found.corpus, embedder), conditions, [found.question],
+        vectors.of([text]), params.retrieval,
+    )
+    now: dict[str, list[str]] = {}
+    for row in runs:
+        now.setdefault(row["condition"], []).append(row["chunk_id"])
+    return now
+
+
+def _short(text: str, length: int = 160) -> str:
+    joined = " ".join(text.split())
+    return joined if len(joined) <= length else joined[: length - 1] + "…"
+
+
+def _around(marked: str, length: int = 200) -> str:
+    """One line of a chunk: from where its evidence begins, if it has any."""
+    joined = " ".join(marked.split())
+    first = max(0, joined.find(OPEN) - 40) if OPEN in joined else 0
+    cut = joined[first : first + length]
+    return ("…" if first else "") + cut + ("…" if first + length < len(joined) else "")

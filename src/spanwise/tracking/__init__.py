@@ -1,0 +1,16 @@
+"""Finished results -> MLflow. No other room imports mlflow.
+
+    runs     what each run holds, read from the artifacts, and the digest of it
+    place    where the store lies: MLFLOW_TRACKING_URI, else mlruns/ in the project
+    store    the runs that MLflow has against the runs that results call for
+
+An experiment `spanwise/<corpus>` holds a parent run for each cell, and below it one run for each
+condition and one for each contrast that was estimated. Each run carries the digest of all that it
+holds in the tag `spanwise.content`, which is how a second call knows that there is nothing to add.
+"""
+
+from spanwise.tracking.place import ui_command
+from spanwise.tracking.runs import metric_name
+from spanwise.tracking.store import Summary, track
+
+__all__ = ["Summary", "metric_name", "track", "ui_command"]

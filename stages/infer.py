@@ -1,0 +1,58 @@
+"""scores -> means, contrasts and their bootstrap draws, held against the registration."""
+
+import sys
+from collections import Counter
+
+from spanwise import layout, params, registration, schemas
+from spanwise.corpora.records import load_questions
+from spanwise.statistics.study import Study, contrasts, means
+
+
+def main(name: str) -> None:
+    settings = params.load()
+    questions = load_questions(layout.parse(name))
+    parsed = layout.read_report(layout.stage("parse", name) / "report.json")["study"]
+    unusable = set(
+        layout.read_report(layout.stage("chunk", name) / "report.json")["unusable_induced_trees"]
+    )
+    for question in questions:
+        if question["excluded"] is None and question["doc_id"] in unusable:
+            question["excluded"] = "its document has no usable induced tree"
+    scored = layout.read_report(layout.stage("score", name) / "report.json")
+    standing = registration.standing(settings, name, parsed["digests"])
+    study = Study(
+        settings,
+        schemas.read(layout.stage("score", name) / "scores.parquet", schemas.SCORES),
+        layout.read_report(layout.stage("label", name) / "report.json")["absent"],
+        standing.word,
+        {
+            q["question_id"]: sorted({q["doc_id"], *(e["doc_id"] for e in q["evidence"])})
+            for q in questions
+        },
+        frozenset(q["question_id"] for q in questions if q["excluded"] is not None),
+    )
+    folder = layout.stage("infer", name)
+    rows, draws = contrasts(study)
+    for table, schema, found in (
+        ("means", schemas.MEANS, means(study)),
+        ("contrasts", schemas.CONTRASTS, rows),
+        ("replicates", schemas.REPLICATES, draws),
+    ):
+        schemas.write(folder / f"{table}.parquet", schema, schemas.table(schema, found))
+    why = Counter(q["excluded"] for q in questions if q["excluded"] is not None)
+    why["rewording"] = sum(q["base"] is not None and q["excluded"] is None for q in questions)
+    layout.write_report(
+        folder / "report.json",
+        {
+            "corpus": name, "demonstration": settings.corpora[name].demonstration,
+            "standing": standing.word, "differences": list(standing.differences),
+            "registered_at": standing.parent_commit, "questions": len(questions),
+            "primary_questions": len(questions) - sum(why.values()),
+            "exclusions": dict(sorted(why.items())),
+            "bm25_gold_first": scored["bm25_gold_first"], "digests": parsed["digests"],
+        },
+    )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,24 @@
+"""finished results -> MLflow; a second call adds nothing."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from spanwise import params
+from spanwise.errors import SpanwiseError
+from spanwise.tracking import track
+
+
+def main(root: Path) -> None:
+    summary = track(root, params.load(root / "params.yaml"))
+    print(f"added {summary.added} runs, kept {summary.kept}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--root", type=Path, default=Path(), help="the project's folder")
+    try:
+        main(parser.parse_args().root)
+    except SpanwiseError as error:
+        print(f"track: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)

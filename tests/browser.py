@@ -1,0 +1,139 @@
+"""A real browser for tests: Chromium without a window, spoken to over its debugging pipe.
+
+Nothing listens on a port; the browser reaches no network and keeps its profile in the folder given.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--hide-scrollbars", "--remote-debugging-pipe",
+)
+
+
+def program(names: tuple[str, ...] = NAMES) -> str:
+    """The first of these programs; without any the test is left out, or fails where it must run."""
+    for name in names:
+        if found := shutil.which(name):
+            return found
+    reason = f"none of {', '.join(names)} is installed (Debian: apt-get install chromium)"
+    if os.environ.get("SPANWISE_REQUIRE_SYSTEM") == "1":
+        pytest.fail(f"SPANWISE_REQUIRE_SYSTEM=1, and {reason}")
+    pytest.skip(reason)
+
+
+class Tab:
+    """One page of a running browser."""
+
+    def __init__(self, asked: int, told: int) -> None:
+        self._asked, self._told = asked, told
+        self._number, self._rest = 0, b""
+        self._session: str | None = None
+        self.events: list[dict[str, Any]] = []
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
+        self._session = attached["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.call(f"{domain}.enable")
+
+    def call(self, method: str, **arguments: Any) -> dict[str, Any]:
+        """Send one command and wait for its answer; events that come between are kept."""
+        self._number += 1
+        message = {"id": self._number, "method": method, "params": arguments}
+        if self._session is not None:
+            message["sessionId"] = self._session
+        os.write(self._asked, json.dumps(message).encode() + b"\0")
+        while True:
+            answer = self._read()
+            if answer.get("id") == self._number:
+                assert "error" not in answer, f"{method}: {answer['error']}"
+                return dict(answer["result"])
+            self.events.append(answer)
+
+    def _read(self) -> dict[str, Any]:
+        while b"\0" not in self._rest:
+            got = os.read(self._told, 1 << 20)
+            assert got, "the browser closed its pipe"
+            self._rest += got
+        head, self._rest = self._rest.split(b"\0", 1)
+        return dict(json.loads(head))
+
+    def open(self, url: str, width: int, height: int, *, dark: bool = False) -> None:
+        """Load a page in a window of this size and colour scheme."""
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
+                  deviceScaleFactor=1, mobile=False)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        still = {"name": "prefers-reduced-motion", "value": "reduce"}
+        self.call("Emulation.setEmulatedMedia", features=[scheme, still])
+        # A change of fragment alone loads nothing.
+        self.call("Page.navigate", url="about:blank")
+        self.call("Page.navigate", url=url)
+        self.run("new Promise(done => document.readyState === 'complete' ? done(1) : "
+                 "addEventListener('load', () => done(1)))")
+
+    def run(self, expression: str) -> Any:
+        """The value of a JavaScript expression in the page; promises are waited for."""
+        found = self.call("Runtime.evaluate", expression=expression, returnByValue=True,
+                          awaitPromise=True)
+        assert "exceptionDetails" not in found, found["exceptionDetails"]
+        return found["result"].get("value")
+
+    def press(self, selector: str) -> None:
+        """Focus an element and press Enter on it, as a person at a keyboard would."""
+        focus = "(found => found ? (found.focus(), true) : false)"
+        assert self.run(f"{focus}(document.querySelector({json.dumps(selector)}))"), selector
+        for kind in ("keyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, key="Enter", code="Enter",
+                      windowsVirtualKeyCode=13, text="\r")
+
+    def picture(self, path: Path, *, whole: bool = False) -> Path:
+        """Write what the window shows as PNG, or the whole page."""
+        # Two frames: what a script has just changed is drawn by then.
+        self.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        taken = self.call("Page.captureScreenshot", captureBeyondViewport=whole)
+        path.write_bytes(base64.b64decode(taken["data"]))
+        return path
+
+
+@contextmanager
+def browser(profile: Path) -> Iterator[Tab]:
+    """Run Chromium with a new profile and give its tab."""
+    name = program()
+    from_here, asked = os.pipe()
+    told, to_here = os.pipe()
+    # The pipe's ends are descriptors 3 and 4 in the browser, which a shell arranges.
+    line = f'exec "$@" 3<&{from_here} 4>&{to_here}'
+    process = subprocess.Popen(
+        ["/bin/sh", "-c", line, "sh", name, *FLAGS, f"--user-data-dir={profile}"],
+        pass_fds=(from_here, to_here), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )
+    os.close(from_here)
+    os.close(to_here)
+    try:
+        tab = Tab(asked, told)
+        yield tab
+        tab._session = None
+        with suppress(AssertionError, OSError):
+            tab.call("Browser.close")
+    finally:
+        os.close(asked)
+        os.close(told)
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()

@@ -1,0 +1,236 @@
+"""A small world of artifacts: two corpora, two embedders and bm25, made by the real rooms.
+
+Only rankings are drawn here (seeded, leaning towards evidence by condition); chunks, labels,
+scores, means, contrasts and draws are what the real rooms make of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from spanwise import layout, params, schemas
+from spanwise.chunking.chunks import Chunk, chunk_corpus
+from spanwise.corpora.model import Builder, Corpus, Document, Question
+from spanwise.corpora.records import document_tables, question_table
+from spanwise.labelling import label
+from spanwise.measures.study import Scorer
+from spanwise.params import Params
+from spanwise.spans import Evidence
+from spanwise.statistics.study import Study, contrasts, means
+from spanwise.structure.native import native_tree
+from spanwise.structure.records import section_table
+from spanwise.text.tokens import words
+
+ROOT = Path(__file__).resolve().parents[1]
+
+HOSTILE = '</script><script>document.title="owned"</script><b>&amp;'
+"""A text that would leave its element if anything forgot to escape it."""
+
+LEANING = {"A0": 0.8, "A2": 1.0, "A3-d1": 1.3, "A3-d2": 1.5, "A3": 1.6, "A4": 0.9, "P": 0.9,
+           "G2": 1.2, "G3": 1.9, "G4": 1.3, "BM25": 1.1}
+"""How far rankings lean towards chunks with evidence, by condition."""
+
+_NOUNS = ("mast", "cable", "lamp", "buoy", "valve", "ladder", "gauge", "winch", "filter", "hatch")
+_VERBS = ("holds", "needs", "replaces", "carries", "follows", "limits", "opens", "warns", "feeds")
+
+
+def settings(**changes: Any) -> Params:
+    """params.yaml with two small corpora, words as tokens and few draws."""
+    found = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    found["corpora"] = {
+        "harbour": {"reader": "markdown", "path": "data/harbour"},
+        "toy": {"reader": "markdown", "path": "data/toy", "demonstration": True},
+    }
+    found["embedders"] = {
+        "minilm": {"model": "small", "pooling": "mean"},
+        "mpnet": {"model": "large", "pooling": "mean"},
+    }
+    found["tokens"] = {"tokenizer": "words"}
+    found["chunking"] = {"cap_tokens": 60, "floor_tokens": 12, "size_tolerance_tokens": 5}
+    found["inference"] = {"iterations": 400, "seed": 7, "margin": 0.01}
+    return params.from_mapping(found | changes)
+
+
+def build(root: Path, study: Params, *, title: str = "", documents: int = 8) -> None:
+    """Write artifacts of every corpus of `study` under `root`.
+
+    title: a document's and a question's text in each corpus, e.g. HOSTILE.
+    """
+    for number, name in enumerate(study.corpora):
+        rng = np.random.default_rng(number + 1)
+        texts = [_document(rng, i, title) for i in range(documents)]
+        _corpus(root, name, study, texts, _questions(rng, texts, title), rng)
+
+
+def _document(rng: np.random.Generator, number: int, title: str) -> Document:
+    made = Builder(f"doc-{number}", title if title and not number else f"Manual {number}")
+    for section in range(4):
+        made.heading(1 + section % 2, f"Part {section + 1}")
+        for _ in range(2):
+            made.paragraph(" ".join(
+                f"The {rng.choice(_NOUNS)} {rng.choice(_VERBS)} the {rng.choice(_NOUNS)} "
+                f"at step {rng.integers(1, 90)}." for _ in range(int(rng.integers(3, 9)))
+            ))
+    return made.build(source="manuals")
+
+
+def _questions(rng: np.random.Generator, texts: list[Document], title: str) -> list[Question]:
+    made = []
+    for document in texts:
+        for i in range(4):
+            spans = [document.paragraphs[i].span]
+            if i == 3:
+                spans.append(document.paragraphs[7].span)
+            evidence = tuple(Evidence(document.doc_id, s.start, s.end - 20) for s in spans)
+            text = f"What does the {rng.choice(_NOUNS)} of {document.title} need?"
+            if title and i == 1:
+                text = f"Why {title}?"
+            made.append(Question(
+                f"{document.doc_id}-q{i}", document.doc_id, text,
+                "multihop" if i == 3 else "factoid", evidence, (tuple(range(len(evidence))),),
+                base=f"{document.doc_id}-q0" if i == 2 else None,
+            ))
+        made.append(Question(
+            f"{document.doc_id}-none", document.doc_id, "Who painted it?", "no-answer",
+            excluded="no-answer",
+        ))
+    return made
+
+
+def _corpus(
+    root: Path, name: str, study: Params, texts: list[Document], asked: list[Question],
+    rng: np.random.Generator,
+) -> None:
+    corpus = Corpus(tuple(texts), tuple(asked), "body")
+    questions, mapping = question_table(corpus)
+    tables = document_tables(texts)
+    folder = root / layout.parse(name)
+    schemas.write(folder / "documents.parquet", schemas.DOCUMENTS, tables["documents"])
+    schemas.write(folder / "questions.parquet", schemas.QUESTIONS, questions)
+    native = {d.doc_id: native_tree(d) for d in texts}
+    induced = {d.doc_id: native_tree(_reheaded(d)) for d in texts}
+    schemas.write(folder / "sections.parquet", schemas.SECTIONS, section_table(native.values()))
+    parsed = {"files": len(texts), "files left out: not permitted": 2, **mapping}
+    _json(root / layout.stage("parse", name), {"study": parsed, "sweep": {"files": 0}})
+    _json(root / layout.stage("induce", name), {"inducer": "segmenter", "usable": len(texts)})
+    trees = {"native": native, "induced": induced}
+    chunks, report = chunk_corpus(texts, trees, words(), study.chunking)
+    rows = [_row(chunk) for chunk in chunks]
+    table = schemas.table(schemas.CHUNKS, rows)
+    schemas.write(root / layout.stage("chunk", name) / "chunks.parquet", schemas.CHUNKS, table)
+    _json(root / layout.stage("chunk", name), report)
+    labels, report = label(rows, texts, study.labels(), words(), study.prefixes.placebo)
+    schemas.write(root / layout.stage("label", name) / "labels.parquet", schemas.LABELS, labels)
+    _json(root / layout.stage("label", name), report)
+    absent = report["absent"]
+
+    scorer = Scorer(questions, table, labels, study.conditions)
+    scores, counts = [], {}
+    for cell in [*study.embedders, layout.LEXICAL]:
+        runs, routing = _retrieve(study, cell, absent, rows, questions.to_pylist(), rng)
+        kept = root / layout.cell("retrieve", name, cell)
+        found = schemas.table(schemas.RUNS, runs)
+        schemas.write(kept / "runs.parquet", schemas.RUNS, found)
+        schemas.write(
+            kept / "routing.parquet", schemas.ROUTING, schemas.table(schemas.ROUTING, routing)
+        )
+        made, counts[cell] = scorer.score(cell, "none", found)
+        scores += made
+        if cell != layout.LEXICAL:
+            beyond = {"chunks_beyond_window": 0, "share_of_chunks": 0.0,
+                      "share_of_evidence_characters": 0.0}
+            schemas.write_text(root / layout.cell_report("embed", name, cell), json.dumps(
+                {"distinct_texts": 99, "window_tokens": 512, "beyond_window": {"fixed": beyond}}
+            ))
+            schemas.write_text(
+                root / layout.cell_report("index", name, cell), json.dumps({"rows": len(labels)})
+            )
+    first = {"BM25": scorer.gold_first("BM25", found)}
+    score = root / layout.stage("score", name)
+    written = schemas.table(schemas.SCORES, scores)
+    schemas.write(score / "scores.parquet", schemas.SCORES, written)
+    _json(score, {"counts": counts, "bm25_gold_first": first})
+    _infer(root, name, study, written, questions.to_pylist(), absent, first)
+
+
+def _infer(
+    root: Path, name: str, study: Params, scores: Any, questions: list[dict[str, Any]],
+    absent: Mapping[str, str], first: Mapping[str, Any],
+) -> None:
+    demonstration = study.corpora[name].demonstration
+    standing = "exploratory" if demonstration else "confirmatory"
+    left = frozenset(q["question_id"] for q in questions if q["excluded"] is not None)
+    documents = {q["question_id"]: [q["doc_id"]] for q in questions}
+    found = Study(study, scores, absent, standing, documents, left)
+    rows, draws = contrasts(found)
+    folder = root / layout.stage("infer", name)
+    for table, schema, made in (
+        ("means", schemas.MEANS, means(found)), ("contrasts", schemas.CONTRASTS, rows),
+        ("replicates", schemas.REPLICATES, draws),
+    ):
+        schemas.write(folder / f"{table}.parquet", schema, schemas.table(schema, made))
+    _json(folder, {
+        "corpus": name, "demonstration": demonstration, "standing": standing,
+        "differences": ["nothing is registered"] if demonstration else [],
+        "registered_at": None if demonstration else "0123abcd" * 5, "questions": len(questions),
+        "exclusions": {
+            "no-answer": len(left), "rewording": sum(q["base"] is not None for q in questions),
+        },
+        "bm25_gold_first": first, "digests": {"documents": "d1", "questions": "d2"},
+    })
+
+
+def _reheaded(document: Document) -> Document:
+    """The same text with headings at other paragraphs, as a model might set them."""
+    made = Builder(document.doc_id, document.title)
+    for i, paragraph in enumerate(document.paragraphs):
+        if i in (0, 3, 5):
+            made.heading(1 + (i == 3), f"Topic {i}")
+        made.paragraph(document.body[paragraph.span.start : paragraph.span.end])
+    return made.build()
+
+
+def _retrieve(
+    study: Params, cell: str, absent: Mapping[str, str], chunks: list[dict[str, Any]],
+    questions: list[dict[str, Any]], rng: np.random.Generator,
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    runs, routing = [], []
+    for name, its in study.conditions.items():
+        if its.label in absent or (its.retrieval == "bm25") != (cell == layout.LEXICAL):
+            continue
+        mine = [c for c in chunks if c["segmentation"] == its.segmentation]
+        for question in questions:
+            gold = np.array([
+                any(e["doc_id"] == c["doc_id"] and e["start"] < c["end"] and c["start"] < e["end"]
+                    for e in question["evidence"]) for c in mine
+            ], dtype=float)
+            noise = rng.normal(size=len(mine)) + gold * (LEANING[name] + 0.6 * (cell == "mpnet"))
+            order = np.argsort(-noise)[: study.retrieval.depth]
+            runs += [
+                {"condition": name, "question_id": question["question_id"], "rank": rank,
+                 "chunk_id": mine[i]["chunk_id"], "score": round(float(noise[i]), 6)}
+                for rank, i in enumerate(order.tolist(), start=1)
+            ]
+            if its.retrieval == "routed":
+                recall = float(gold[order[:9]].any()) if question["evidence"] else None
+                routing.append({"condition": name, "question_id": question["question_id"],
+                                "kept": ["doc-0#0"], "section_recall": recall})
+    return runs, routing
+
+
+def _row(chunk: Chunk) -> dict[str, Any]:
+    return {
+        "segmentation": chunk.segmentation, "chunk_id": chunk.chunk_id, "doc_id": chunk.doc_id,
+        "start": chunk.start, "end": chunk.end, "tokens": chunk.tokens, "path": list(chunk.path),
+        "node": chunk.node,
+    }
+
+
+def _json(folder: Path, report: Mapping[str, Any]) -> None:
+    schemas.write_text(folder / "report.json", json.dumps(report))

@@ -1,0 +1,82 @@
+"""Confirmatory only while everything equals the last entry."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from spanwise import params
+from spanwise.errors import RegistrationError
+from spanwise.registration import load, register, standing
+
+from .conftest import ROOT
+
+DIGESTS = {"documents": "d1", "questions": "q1"}
+
+
+def settings(**changes: object) -> params.Params:
+    mapping = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    for place, value in changes.items():
+        part, *inner, last = place.split("__") if "__" in place else (None, place)
+        target = mapping if part is None else mapping[part]
+        for name in inner:
+            target = target[name]
+        target[last] = value
+    return params.from_mapping(mapping)
+
+
+def test_nothing_registered_is_exploratory(tmp_path: Path) -> None:
+    found = standing(settings(), "handbook", DIGESTS, tmp_path / "r.json")
+    assert found.word == "exploratory" and "nothing is registered" in found.differences[0]
+
+
+def test_what_equals_the_registration_is_confirmatory_and_each_difference_is_listed(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "r.json"
+    register(settings(), {"handbook": DIGESTS}, "abc", "", path)
+    found = standing(settings(), "handbook", DIGESTS, path)
+    assert (found.word, found.differences, found.parent_commit) == ("confirmatory", (), "abc")
+    other = standing(settings(chunking__cap_tokens=400), "handbook", DIGESTS, path)
+    assert other.word == "exploratory"
+    assert other.differences == ("chunking.cap_tokens: registered 350, ran 400",)
+    changed = standing(settings(), "handbook", {**DIGESTS, "questions": "q2"}, path)
+    assert changed.differences == ("corpora.handbook.questions: registered 'q1', ran 'q2'",)
+
+
+def test_a_new_arm_outside_the_contrasts_changes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    register(settings(), {"handbook": DIGESTS}, "abc", "", path)
+    arm = {"segmentation": "native", "prefix": "path", "depth": 1, "retrieval": "flat"}
+    mapping = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    mapping["conditions"]["G3-d1"] = arm
+    assert standing(params.from_mapping(mapping), "handbook", DIGESTS, path).word == "confirmatory"
+
+
+def test_amendments_need_a_reason_and_earlier_entries_stay(tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    register(settings(), {"handbook": DIGESTS}, "abc", "", path)
+    with pytest.raises(RegistrationError, match="registered already"):
+        register(settings(), {"handbook": DIGESTS}, "def", "again", path)
+    with pytest.raises(RegistrationError, match="needs a reason"):
+        register(settings(inference__seed=1), {"handbook": DIGESTS}, "def", " ", path)
+    register(settings(inference__seed=1), {"handbook": DIGESTS}, "def", "another seed", path)
+    assert [entry["parent_commit"] for entry in load(path)] == ["abc", "def"]
+
+
+def test_a_file_that_is_no_registration_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "r.json").write_text('{"entries": [{}]}')
+    with pytest.raises(RegistrationError, match="git checkout"):
+        load(tmp_path / "r.json")
+
+
+def test_the_projects_own_registration_holds_for_its_params() -> None:
+    (entry, *_), ran = load(ROOT / "registration.json")[-1:], params.load(ROOT / "params.yaml")
+    found = standing(
+        ran, "handbook",
+        {k: entry["protocol"]["corpora"]["handbook"][k] for k in ("documents", "questions")},
+        ROOT / "registration.json",
+    )
+    assert found.differences == ()

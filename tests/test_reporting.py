@@ -1,0 +1,494 @@
+"""The report: words, figures, tables, files; and that no text can change the page."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import json
+import math
+import shutil
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spanwise import layout, schemas
+from spanwise.errors import InputError
+from spanwise.params import MEASURES
+from spanwise.reporting import report
+from spanwise.reporting.figures import Mark, Scale, scale, strip
+from spanwise.reporting.gather import CorpusRecord, Spread, gather
+from spanwise.reporting.markup import data, esc, interval, probability, signed
+from spanwise.reporting.questions import LONGEST, disagreement, excerpt, payload
+from spanwise.reporting.verdict import DETECTABLE, judge, sentence
+
+from . import reporting_world as world
+from .reference_reporting import Page, percentile
+
+SETTINGS = world.settings()
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A world with a hostile document and question in each corpus, reported."""
+    made = tmp_path_factory.mktemp("world")
+    world.build(made, SETTINGS, title=world.HOSTILE)
+    report(made, SETTINGS)
+    return made
+
+
+@pytest.fixture(scope="module")
+def html(root: Path) -> str:
+    return (root / "reports" / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def page(html: str) -> Page:
+    return Page(html)
+
+
+@pytest.fixture(scope="module")
+def harbour(root: Path) -> CorpusRecord:
+    return gather(root, "harbour", SETTINGS)
+
+
+@pytest.fixture(scope="module")
+def metrics(root: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((root / "reports" / "metrics.json").read_text())
+    return found
+
+
+# ---------------------------------------------------------------- the words
+
+
+def row(**changes: Any) -> dict[str, Any]:
+    """A contrast's row; p_holm .02 and an interval off zero unless changed."""
+    return {
+        "embedder": "mpnet", "reranker": "none", "measure": "cov_ndcg@10", "family": "contrast",
+        "name": "C2", "a": "A3", "b": "P", "standing": "confirmatory", "status": "estimated",
+        "reason": None, "n_questions": 180, "n_documents": 30, "excluded": 0, "mean_a": 0.52,
+        "mean_b": 0.5, "delta": 0.02, "ci_low": 0.004, "ci_high": 0.036, "p": 0.005, "dz": 0.2,
+        "p_holm": 0.02,
+    } | changes
+
+
+def test_a_contrast_is_a_difference_by_holms_p() -> None:
+    wide = Spread((0.006, 0.034), 0.008)
+    assert judge(row(), wide, 0.01).state == "difference"
+    assert judge(row(p_holm=0.05), wide, 0.01).state == "undetermined"
+    # Outside the family there is no Holm's p, and the plain one decides.
+    assert judge(row(p_holm=None, p=0.04), wide, 0.01).state == "difference"
+
+
+def test_a_contrast_is_equivalent_within_the_open_margin() -> None:
+    none = row(p_holm=1.0, delta=0.001, ci_low=-0.008, ci_high=0.01)
+    assert judge(none, Spread((-0.0099, 0.0099), 0.005), 0.01).state == "equivalent"
+    assert judge(none, Spread((-0.0099, 0.01), 0.005), 0.01).state == "undetermined"
+    assert judge(row(), Spread((0.001, 0.009), 0.002), 0.01).state == "both"
+
+
+def test_underpowered_is_what_would_be_missed_more_than_once_in_five() -> None:
+    none = row(p_holm=0.3)
+    # z(.975) + z(.8) = 1.960 + 0.842 = 2.802 standard errors; .01 / 2.802 = .00357.
+    assert pytest.approx(2.8016, abs=1e-4) == DETECTABLE
+    assert judge(none, Spread((-0.012, 0.001), 0.00356), 0.01).underpowered is False
+    missed = judge(none, Spread((-0.012, 0.001), 0.00358), 0.01)
+    assert missed.underpowered and missed.words == "underpowered"
+    # Without draws the standard error is the interval's width over 2 x 1.960: .032 / 3.92 = .00816.
+    assert judge(none, None, 0.01).detectable == pytest.approx(DETECTABLE * 0.032 / 3.919928)
+
+
+def test_sentences_say_which_way_how_much_and_how_sure() -> None:
+    said = sentence(row(), Spread((0.006, 0.034), 0.008), SETTINGS)
+    assert said.answer == "What the path says matters: the right path beats another document's."
+    assert said.figures == (
+        "A3 − P = +0.020, 95% interval [+0.004, +0.036], Holm p = 0.020, dz = +0.20; 180 questions "
+        "in 30 documents"
+    )
+    assert said.standing == "confirmatory"
+    below = sentence(row(delta=-0.02, ci_low=-0.036, ci_high=-0.004), None, SETTINGS)
+    assert below.answer == "The right path does worse than another document's."
+
+
+def test_an_absent_contrast_gives_its_reason_and_no_figure() -> None:
+    figures = dict.fromkeys(
+        ("mean_a", "mean_b", "delta", "ci_low", "ci_high", "p", "dz", "p_holm"))
+    said = sentence(row(status="absent", reason="A1: not there", **figures), None, SETTINGS)
+    assert (said.state, said.answer, said.figures) == (
+        "absent", "Not answered. A1: not there.", "A3 − P")
+
+
+def test_one_document_gives_no_interval_and_says_so() -> None:
+    alone = row(n_documents=1, ci_low=None, ci_high=None, p=None, p_holm=None,
+                reason="one document")
+    said = sentence(alone, None, SETTINGS)
+    assert said.answer == (
+        "Undetermined. All questions are about one document, so no interval can be given.")
+    assert said.badge == "underpowered" and "disagree" not in said.answer
+
+
+def test_a_new_contrast_gets_words_of_its_own_conditions() -> None:
+    said = sentence(row(name="C9", a="G4", b="G3"), None, SETTINGS)
+    assert (said.asks, said.answer) == ("Does G4 beat G3?", "G4 beats G3.")
+
+
+def test_numbers_as_text() -> None:
+    assert signed(-0.0004) == "0.000" and signed(0.0126) == "+0.013" and signed(None) == "–"
+    assert interval(None, None) == "–" and interval(-0.1, 0.1) == "[−0.100, +0.100]"
+    # 0 of 10,000 draws: p < 2/10,000, and Holm's factor is at most the family's 4.
+    assert probability(0.0, 10_000) == "< 0.0002" and probability(0.0, 10_000, 4) == "< 0.0008"
+    assert probability(0.0004, 10_000) == "0.0004" and probability(0.2, 10_000) == "0.200"
+
+
+# ---------------------------------------------------------------- the figures
+
+
+def test_places_are_shares_of_the_scale() -> None:
+    on = Scale(-0.02, 0.06)  # zero lies at .02/.08, the margin from .01/.08 to .03/.08
+    drawn = strip([Mark(0.04, 0.02, 0.06, "square")], on, band=(-0.01, 0.01), lines=[(0.0, "zero")])
+    assert '<rect x="12.5%" y="0" width="25%" height="30" class="band"/>' in drawn
+    assert '<line x1="25%" x2="25%" y1="0" y2="30" class="zero"/>' in drawn
+    assert '<svg x="75%" y="15" overflow="visible">' in drawn
+    assert '<line x1="50%" x2="100%" y1="15" y2="15" class="reach filled"/>' in drawn
+
+
+@given(st.floats(-1, 1), st.floats(1e-4, 2))
+def test_ticks_are_few_even_and_inside(low: float, width: float) -> None:
+    on = Scale(low, low + width)
+    ticks = on.ticks()
+    assert 1 <= len(ticks) <= 5
+    assert all(on.low - 1e-9 <= tick <= on.high + 1e-9 for tick in ticks)
+    gaps = [b - a for a, b in itertools.pairwise(ticks)]
+    assert all(math.isclose(gap, gaps[0], rel_tol=1e-6) for gap in gaps)
+
+
+@given(st.lists(st.floats(-1, 1), min_size=1, max_size=9))
+def test_a_scale_holds_its_values_strictly(values: list[float]) -> None:
+    on = scale(values)
+    assert all(on.low < value < on.high for value in values)
+
+
+def test_a_scale_refuses_nothing_to_show() -> None:
+    with pytest.raises(ValueError, match="at least one"):
+        scale([])
+    with pytest.raises(ValueError, match="finite low < high"):
+        Scale(1.0, 1.0)
+
+
+def test_the_forest_plot_holds_every_estimated_contrast(page: Page, html: str) -> None:
+    # C1 is absent; C2, C3 and C4 in two cells: six marks, three of them the primary cell's.
+    start = html.index('id="forest-harbour"')
+    plot = html[start : html.index("</figure>", start)]
+    rows = plot[plot.index('class="rows"') :]
+    assert rows.count('class="mark filled blue"') == 3 and rows.count('class="mark hollow"') == 3
+    text = page.text("forest-harbour")
+    assert "language-model stage" in text
+    for name in ("C1", "C2", "C3", "C4"):
+        assert name in text
+
+
+# ---------------------------------------------------------------- the page
+
+
+def test_the_page_is_sound_html_that_fetches_nothing(page: Page, html: str) -> None:
+    assert len(page.ids) == len(set(page.ids))
+    for element, link in page.links:
+        assert element == "a" and link.startswith("#") and link[1:] in page.ids
+    assert "http:" not in html.replace("http-equiv", "") and "https:" not in html
+    assert "url(" not in html and "@import" not in html
+    for table in page.tables:
+        assert len(table["caption"]) == 1
+        assert set(table["scopes"]) <= {"col", "row", "rowgroup", "colgroup"}
+
+
+def test_no_text_changes_the_page(html: str, page: Page, tmp_path: Path) -> None:
+    world.build(tmp_path, SETTINGS, title="Plain")
+    report(tmp_path, SETTINGS)
+    plain = Page((tmp_path / "reports" / "report.html").read_text(encoding="utf-8"))
+    assert page.shape == plain.shape
+    assert len(page.scripts) == len(SETTINGS.corpora) + 1
+    kinds = [attributes.get("type") for attributes, _ in page.scripts]
+    assert kinds == ["application/json", "application/json", None]
+    assert page.scripts[-1] == plain.scripts[-1]
+    found = json.loads(page.scripts[0][1])
+    assert ["doc-0", world.HOSTILE] in found["documents"]
+    assert world.HOSTILE not in html
+
+
+_texts = st.text(st.characters(codec="utf-8"), max_size=60)
+
+
+@given(st.recursive(_texts, lambda inner: st.lists(inner) | st.dictionaries(_texts, inner)))
+def test_data_comes_back_and_cannot_end_its_element(value: Any) -> None:
+    text = data(value)
+    assert json.loads(text) == value
+    assert not set("<>&\u2028\u2029") & set(text)
+
+
+@given(_texts)
+def test_escaped_text_reads_as_itself(text: str) -> None:
+    shown = Page(f'<p id="here" title="{esc(text)}">{esc(text)}</p>')
+    assert shown.shape == [("p", "")] and shown.text() == " ".join(text.split())
+
+
+def test_data_refuses_nan() -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        data({"mean": math.nan})
+
+
+def test_verdicts_stand_first_and_are_labelled(page: Page, html: str) -> None:
+    assert html.index('id="verdict"') < html.index('id="c-harbour"') < html.index('id="methods"')
+    harbour, toy = page.text("verdict-harbour"), page.text("verdict-toy")
+    assert "confirmatory" in harbour and "confirmatory" not in toy
+    assert "nothing is registered" in toy
+    for text in (harbour, toy):
+        assert "Not answered. A1: contexts are written by a language model" in text
+        assert "has the highest mean" in text and "BM25, which reads words alone" in text
+
+
+def test_a_demonstration_says_so_wherever_it_stands(page: Page) -> None:
+    for place in ("verdict-toy", "c-toy"):
+        assert "prove nothing about the world" in page.text(place)
+    for place in ("verdict-harbour", "c-harbour"):
+        assert "A demonstration" not in page.text(place)
+
+
+def test_exclusions_funnels_and_counts_are_all_shown(page: Page, harbour: CorpusRecord) -> None:
+    text = page.text("c-harbour")
+    assert "no-answer questions 8" in text and "rewording questions 8" in text
+    assert "files left out: not permitted 2" in text
+    for said in ("Size matching", "Small chunks, induced", "Span identity", "Placebo residuals",
+                 "Encoder window, mpnet", "Section recall, A4 · mpnet", "Coverage-nDCG above 1",
+                 "BM25 puts gold first"):
+        assert said in text
+
+    def leaves(value: Any) -> Iterator[str]:
+        if isinstance(value, dict):
+            for key, inner in value.items():
+                yield key.replace("_", " ")
+                yield from leaves(inner)
+
+    for _, counts in harbour.reports:
+        for name in leaves(counts):
+            assert name in text
+
+
+def test_where_the_primary_cell_did_not_run_nothing_is_confirmed(root: Path) -> None:
+    primary = {"measure": "cov_ndcg@10", "embedder": "mpnet", "reranker": "bge"}
+    from spanwise.reporting.page import page as whole
+
+    other = world.settings(primary=primary)
+    found = Page(whole([gather(root, "toy", other)], other))
+    assert "The primary cell (mpnet + bge) did not run on this corpus" in found.text("verdict-toy")
+
+
+# ---------------------------------------------------------------- diagnostics and questions
+
+
+def test_diagnostics_against_their_slow_twins(harbour: CorpusRecord) -> None:
+    from spanwise.reporting.diagnose import diagnose
+
+    found = {check.what: check for check in diagnose(harbour, SETTINGS)}
+    same = sum(
+        any((i["doc_id"], i["start"], i["end"]) == (n["doc_id"], n["start"], n["end"])
+            for n in harbour.chunks["native"].values())
+        for i in harbour.chunks["induced"].values()
+    )
+    share = 100 * same / len(harbour.chunks["induced"])
+    what = "Span identity: induced chunks that are native chunks too"
+    assert found[what].found == f"{share:.1f}%" and 0 < share < 100
+    asked = {q["question_id"] for q in harbour.questions
+             if q["excluded"] is None and q["base"] is None}
+    recalls = [r["section_recall"] for r in harbour.routing["mpnet"]
+               if r["condition"] == "A4" and r["question_id"] in asked]
+    assert found["Section recall, A4 · mpnet"].found == (
+        f"{statistics.mean(recalls):.3f} over {len(asked)} questions")
+
+
+def test_a_flag_is_raised_where_sizes_part(harbour: CorpusRecord) -> None:
+    from dataclasses import replace
+
+    from spanwise.reporting.diagnose import sizes
+
+    longer = {k: dict(c) | {"tokens": c["tokens"] + 6} for k, c in harbour.chunks["fixed"].items()}
+    calm = sizes(harbour, SETTINGS)[0]
+    off = sizes(replace(harbour, chunks={**harbour.chunks, "fixed": longer}), SETTINGS)[0]
+    assert not calm.flagged and off.flagged and "apart" in off.expected
+
+
+def test_the_draws_give_the_ninety_percent_interval(root: Path, harbour: CorpusRecord) -> None:
+    draws = schemas.read(root / layout.stage("infer", "harbour") / "replicates.parquet",
+                         schemas.REPLICATES).to_pylist()
+    mine = [d["delta"] for d in draws if d["name"] == "C2" and d["embedder"] == "mpnet"]
+    spread = harbour.spreads["mpnet", "none", "cov_ndcg@10", "C2"]
+    assert len(mine) == 400
+    assert spread.ninety == pytest.approx((percentile(mine, 0.05), percentile(mine, 0.95)))
+    assert spread.sd == pytest.approx(statistics.stdev(mine))
+
+
+@given(st.lists(st.none() | st.floats(0, 1), max_size=12))
+def test_disagreement_is_the_population_deviation(values: list[float | None]) -> None:
+    found = [value for value in values if value is not None]
+    if len(found) < 2:
+        assert disagreement(values) is None
+    else:
+        assert disagreement(values) == pytest.approx(statistics.pstdev(found), abs=1e-4)
+
+
+def test_questions_list_what_the_runs_ranked(root: Path, harbour: CorpusRecord) -> None:
+    found = payload(harbour, SETTINGS)
+    places = {name: i for i, (name, _, _) in enumerate(found["conditions"])}
+    assert "A1" not in places and list(places)[-1] == "BM25"
+    spreads = [q["spread"] for q in found["questions"] if q["spread"] is not None]
+    assert spreads == sorted(spreads, reverse=True)
+    assert found["questions"][-1]["spread"] is None
+    for cell in ("mpnet", "bm25"):
+        runs = schemas.read(root / layout.cell("retrieve", "harbour", cell) / "runs.parquet",
+                            schemas.RUNS).to_pylist()
+        for question in found["questions"]:
+            for name, i in places.items():
+                mine = [r["chunk_id"] for r in runs
+                        if r["question_id"] == question["id"] and r["condition"] == name
+                        and r["rank"] <= 10]
+                if not mine:
+                    continue
+                chunks = found["chunks"][found["conditions"][i][2]]
+                shown = [chunks[index] for index in question["lists"][i]]
+                assert mine == [
+                    f"{found['documents'][doc][0]}:{start}-{end}" for doc, start, end, _ in shown
+                ]
+
+
+def test_scores_of_a_question_are_those_of_the_table(root: Path, harbour: CorpusRecord) -> None:
+    found = payload(harbour, SETTINGS)
+    table = schemas.read(root / layout.stage("score", "harbour") / "scores.parquet",
+                         schemas.SCORES).to_pylist()
+    known = {(r["condition"], r["question_id"]): r["cov_ndcg@10"] for r in table
+             if r["embedder"] in ("mpnet", "bm25")}
+    for question in found["questions"]:
+        for (name, _, _), value in zip(found["conditions"], question["scores"], strict=True):
+            expected = known[name, question["id"]]
+            assert value == (None if expected is None else round(expected, 4))
+
+
+def test_an_excerpt_keeps_both_ends_of_long_evidence() -> None:
+    body = "a" * 500 + "b" * 800 + "c" * 600 + "d" * 400 + "e" * 300
+    item = {"doc_id": "x", "start": 500, "end": 2300}  # b, c and d: 1,800 characters
+    _, start, end, before, text, after, missing = excerpt(item, {"x": {"body": body}}, {"x": 0})
+    assert (start, end, missing) == (500, 2300, 1800 - LONGEST)
+    assert text == "b" * 800 + " […] " + "d" * 400
+    assert before == "…" + "a" * 260 and after == "e" * 260 + "…"
+
+
+# ---------------------------------------------------------------- the files
+
+
+def test_metrics_are_the_tables_figures(root: Path, metrics: dict[str, Any]) -> None:
+    folder = root / layout.stage("infer", "harbour")
+    for mean in schemas.read(folder / "means.parquet", schemas.MEANS).to_pylist():
+        if mean["slice"] == "primary":
+            told = metrics["harbour"][mean["embedder"]]["means"][mean["condition"]]
+            assert told[mean["measure"]] == mean["mean"]
+    for found in schemas.read(folder / "contrasts.parquet", schemas.CONTRASTS).to_pylist():
+        if found["measure"] == "cov_ndcg@10":
+            told = metrics["harbour"][found["embedder"]]["contrasts"][found["name"]]
+            assert all(told[key] == found[key] for key in ("delta", "ci_low", "p_holm", "standing"))
+
+
+def test_metrics_hold_no_nan_and_a_reason_for_every_null(metrics: dict[str, Any]) -> None:
+    def walk(value: Any, path: str) -> None:
+        if isinstance(value, dict):
+            if any(inner is None for inner in value.values()):
+                assert value.get("reason"), path
+            for key, inner in value.items():
+                walk(inner, f"{path}/{key}")
+        elif isinstance(value, float):
+            assert math.isfinite(value), path
+
+    walk(metrics, "")
+    absent = metrics["harbour"]["mpnet"]
+    assert absent["contrasts"]["C1"]["status"] == "absent"
+    assert "language-model" in absent["contrasts"]["C1"]["reason"]
+    assert "language-model" in absent["means"]["A1"]["reason"]
+
+
+def test_only_registered_contrasts_of_the_primary_cell_are_confirmatory(
+    metrics: dict[str, Any],
+) -> None:
+    confirmed = {
+        (corpus, cell, name)
+        for corpus, cells in metrics.items() for cell, found in cells.items()
+        if isinstance(found, dict) for name, contrast in found.get("contrasts", {}).items()
+        if contrast["standing"] == "confirmatory" and contrast["status"] == "estimated"
+    }
+    assert confirmed == {("harbour", "mpnet", name) for name in ("C2", "C3", "C4")}
+
+
+def test_plots_and_tables_are_whole_csv(root: Path) -> None:
+    files = sorted((root / "reports").glob("*/*.csv"))
+    assert [f"{f.parent.name}/{f.name}" for f in files] == [
+        "plots/budgets.csv", "plots/conditions.csv", "plots/contrasts.csv", "plots/depths.csv",
+        "tables/contrasts.csv", "tables/diagnostics.csv", "tables/exclusions.csv",
+        "tables/means.csv",
+    ]
+    for path in files:
+        text = path.read_text(encoding="utf-8")
+        rows = list(csv.reader(io.StringIO(text)))
+        assert len(rows) > 1 and {len(r) for r in rows} == {len(rows[0])}
+        assert "nan" not in {cell.lower() for r in rows for cell in r} and "\r" not in text
+    drawn = list(csv.DictReader(io.StringIO((root / "reports/plots/contrasts.csv").read_text())))
+    assert [(r["corpus"], r["cell"], r["contrast"]) for r in drawn[:3]] == [
+        ("harbour", "mpnet", "C2"), ("harbour", "mpnet", "C3"), ("harbour", "mpnet", "C4")]
+    budgets = list(csv.DictReader(io.StringIO((root / "reports/plots/budgets.csv").read_text())))
+    assert {r["tokens"] for r in budgets} == {
+        m.split("@")[1] for m in MEASURES if m.startswith("coverage@")}
+
+
+def test_dvc_shows_the_metrics(root: Path, tmp_path: Path) -> None:
+    shutil.copy(root / "reports" / "metrics.json", tmp_path / "metrics.json")
+    dvc = [sys.executable, "-m", "dvc"]
+    quiet = {"cwd": tmp_path, "check": True, "capture_output": True, "text": True, "timeout": 120}
+    subprocess.run([*dvc, "init", "--no-scm", "-q"], **quiet)  # type: ignore[call-overload]
+    shown = subprocess.run(  # type: ignore[call-overload]
+        [*dvc, "metrics", "show", "metrics.json", "--json"], **quiet)
+    told = next(iter(json.loads(shown.stdout).values()))["data"]["metrics.json"]["data"]
+    expected = json.loads((tmp_path / "metrics.json").read_text())["toy"]["mpnet"]
+    assert told["toy"]["mpnet"]["means"]["G3"] == expected["means"]["G3"]
+    assert told["toy"]["mpnet"]["contrasts"]["C2"]["delta"] == expected["contrasts"]["C2"]["delta"]
+
+
+def test_the_same_artifacts_give_the_same_bytes_anywhere(root: Path, tmp_path: Path) -> None:
+    shutil.copytree(root / "artifacts", tmp_path / "artifacts")
+    report(tmp_path, SETTINGS)
+    for path in sorted((root / "reports").rglob("*.*")):
+        text = path.read_bytes()
+        assert text == (tmp_path / path.relative_to(root)).read_bytes(), path.name
+        assert str(root).encode() not in text
+        assert b"0123abcd" not in text  # the registration's commit
+
+
+def test_a_missing_artifact_is_named_and_nothing_is_written(root: Path, tmp_path: Path) -> None:
+    shutil.copytree(root / "artifacts", tmp_path / "artifacts")
+    (tmp_path / layout.stage("infer", "toy") / "contrasts.parquet").unlink()
+    with pytest.raises(InputError, match=r"infer/toy/contrasts.parquet: no such table"):
+        report(tmp_path, SETTINGS)
+    assert not (tmp_path / "reports").exists()
+
+
+def test_a_corpus_of_one_document_is_reported_whole(tmp_path: Path) -> None:
+    world.build(tmp_path, SETTINGS, documents=1)
+    report(tmp_path, SETTINGS)
+    page = Page((tmp_path / "reports" / "report.html").read_text(encoding="utf-8"))
+    assert "All questions are about one document" in page.text("verdict-harbour")
+    metrics = json.loads((tmp_path / "reports" / "metrics.json").read_text())
+    lone = metrics["harbour"]["mpnet"]["contrasts"]["C2"]
+    assert lone["ci_low"] is None and "one document" in lone["reason"]
+    assert np.isfinite(lone["delta"])

@@ -1,7 +1,5 @@
 """documents and trees -> chunks of each segmentation, sizes matched."""
 
-import sys
-
 from spanwise import layout, models, params, schemas
 from spanwise.chunking.chunks import chunk_corpus
 from spanwise.corpora.records import load_documents
@@ -31,4 +29,4 @@ def main(name: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    layout.run(main)

@@ -1,7 +1,5 @@
 """labelled chunks and questions -> one vector for each distinct text."""
 
-import sys
-
 from spanwise import layout, params, schemas
 from spanwise.corpora.records import load_documents, load_questions
 from spanwise.embedding import embed, query_text
@@ -31,4 +29,4 @@ def main(name: str, embedder: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2])
+    layout.run(main)

@@ -1,7 +1,5 @@
 """vectors -> a LanceDB table, and the digest of its rows."""
 
-import sys
-
 import pyarrow as pa
 
 from spanwise import layout, params, schemas
@@ -40,4 +38,4 @@ def main(name: str, embedder: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2])
+    layout.run(main)

@@ -1,7 +1,5 @@
 """documents -> induced section trees."""
 
-import sys
-
 from spanwise import layout, models, params
 from spanwise.corpora.records import load_documents
 from spanwise.structure.induction import induce
@@ -18,4 +16,4 @@ def main(name: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    layout.run(main)

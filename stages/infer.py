@@ -1,6 +1,5 @@
 """scores -> means, contrasts and their bootstrap draws, held against the registration."""
 
-import sys
 from collections import Counter
 
 from spanwise import layout, params, registration, schemas
@@ -55,4 +54,4 @@ def main(name: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    layout.run(main)

@@ -1,7 +1,5 @@
 """chunks -> chunks with their prefixes."""
 
-import sys
-
 from spanwise import layout, models, params, schemas
 from spanwise.corpora.records import load_documents
 from spanwise.labelling import label
@@ -20,4 +18,4 @@ def main(name: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    layout.run(main)

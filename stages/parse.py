@@ -1,10 +1,9 @@
 """data/<corpus> -> trusted view: documents, paragraph tables, native trees, questions."""
 
-import sys
 from pathlib import Path
 
 from spanwise import layout, params, schemas
-from spanwise.corpora.readers import READERS
+from spanwise.corpora.readers import read_split
 from spanwise.corpora.records import digests, document_tables, question_table
 from spanwise.errors import CorpusError
 from spanwise.structure.model import verify
@@ -21,8 +20,8 @@ def main(name: str) -> None:
     settings = params.load().corpora[name]
     report = {}
     for split in ("study", "sweep"):
-        corpus = READERS[settings.reader](
-            Path(settings.path), options=settings.options, split=split
+        corpus = read_split(
+            settings.reader, Path(settings.path), options=settings.options, split=split
         )
         trees = [native_tree(document) for document in corpus.documents]
         for document, tree in zip(corpus.documents, trees, strict=True):
@@ -41,4 +40,4 @@ def main(name: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    layout.run(main)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from spanwise import params
+from spanwise import layout, params
 from spanwise.reporting.build import report
 
 
@@ -11,4 +11,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    layout.run(main)

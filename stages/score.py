@@ -1,7 +1,5 @@
 """ranked lists -> one row for each question and condition, all measures."""
 
-import sys
-
 from spanwise import layout, params, schemas
 from spanwise.measures.study import Scorer, mean_recall
 
@@ -35,4 +33,4 @@ def main(name: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    layout.run(main)

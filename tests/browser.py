@@ -112,26 +112,22 @@ class Tab:
 @contextmanager
 def browser(profile: Path) -> Iterator[Tab]:
     """Run Chromium with a new profile and give its tab."""
-    name = program()
-    from_here, asked = os.pipe()
-    told, to_here = os.pipe()
-    # The pipe's ends are descriptors 3 and 4 in the browser, which a shell arranges.
-    line = f'exec "$@" 3<&{from_here} 4>&{to_here}'
+    # The browser takes commands on descriptor 3 and answers on 4, which a shell arranges.
+    line = 'exec "$@" 3<&0 4>&1 0</dev/null 1>/dev/null'
     process = subprocess.Popen(
-        ["/bin/sh", "-c", line, "sh", name, *FLAGS, f"--user-data-dir={profile}"],
-        pass_fds=(from_here, to_here), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        ["/bin/sh", "-c", line, "sh", program(), *FLAGS, f"--user-data-dir={profile}"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
     )
-    os.close(from_here)
-    os.close(to_here)
+    assert process.stdin is not None and process.stdout is not None
     try:
-        tab = Tab(asked, told)
+        tab = Tab(process.stdin.fileno(), process.stdout.fileno())
         yield tab
         tab._session = None
         with suppress(AssertionError, OSError):
             tab.call("Browser.close")
     finally:
-        os.close(asked)
-        os.close(told)
+        process.stdin.close()
+        process.stdout.close()
         try:
             process.wait(10)
         except subprocess.TimeoutExpired:

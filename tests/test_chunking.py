@@ -106,7 +106,8 @@ def test_fixed_edges_move_to_the_nearest_sentence_end_the_earlier_on_ties() -> N
     # 100 tokens in windows of 33: n = 3, edges at 33.3 -> 30 and 66.7 -> 70.
     spans, _ = fixed(ruler, len(made.body), 33, 350)
     assert sizes(made, [(s.start, s.end) for s in spans]) == [30, 40, 30]
-    # n = 100 / 40 = 2.5 -> 3 (a half is rounded up), n = 4: edges 25 -> 20 (a tie with 30), 50, 75 -> 70.
+    # n = 100 / 40 = 2.5 -> 3 (a half is rounded up); n = 4: edges 25 -> 20 (a tie with 30), 50,
+    # 75 -> 70.
     spans, _ = fixed(ruler, len(made.body), 25, 350)
     assert sizes(made, [(s.start, s.end) for s in spans]) == [20, 30, 20, 30]
 

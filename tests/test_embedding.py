@@ -1,4 +1,4 @@
-"""Vectors of the real weak embedder: canonical bits, cache, resumption, the window, clear refusals."""
+"""Vectors of the real weak embedder: canonical bits, cache, resumption, window, clear refusals."""
 
 from __future__ import annotations
 

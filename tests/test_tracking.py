@@ -22,27 +22,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-import yaml
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from spanwise import layout, schemas
 from spanwise.errors import InputError, Unavailable
-from spanwise.params import MEASURES, Params, from_mapping
+from spanwise.params import MEASURES, Params
 from spanwise.tracking import Summary, metric_name, track, ui_command
 from spanwise.tracking import store as store_room
 from spanwise.tracking.place import ENVIRONMENT, place, prepare
-from spanwise.tracking.runs import Run, fingerprint, read_runs
+from spanwise.tracking.runs import read_runs
 
-from . import reference_tracking as reference
+from .tracking_world import CONDITIONS, MISSING, PAIRS, RUNS, a_project
 
 ROOT = Path(__file__).resolve().parents[1]
-CONDITIONS = ("A0", "A2", "A3")
-EMBEDDERS = ("minilm", "mpnet")
-PAIRS = {"A2-A0": ("step", "A2", "A0"), "C2": ("contrast", "A3", "A2")}
-RUNS = len(EMBEDDERS) * (1 + len(CONDITIONS) + len(PAIRS))
-"""2 cells x (its own run + 3 conditions + 2 contrasts) = 12."""
-MISSING = "contexts need a language model"
 
 
 @pytest.fixture(autouse=True)
@@ -50,147 +41,6 @@ def _quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     for name, value in ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
-
-
-def a_study(corpus: str = "toy") -> dict[str, Any]:
-    """params.yaml of a study with four conditions, one of them without results."""
-    model = {"pooling": "mean"}
-    return {
-        "corpora": {corpus: {"reader": "text", "path": f"data/{corpus}", "demonstration": True}},
-        "embedders": {"minilm": {"model": "some/minilm", **model},
-                      "mpnet": {"model": "some/mpnet", "query_prompt": "query: ", **model}},
-        "tokens": {"tokenizer": "words"},
-        "chunking": {"cap_tokens": 350, "floor_tokens": 60},
-        "inducers": {"segmenter": {"embedder": "minilm", "levels": 3, "section_tokens": 200}},
-        "prefixes": {"placebo": {"depth": 3, "seed": 1}},
-        "retrieval": {"depth": 50, "sections": 5, "bm25": {"k1": 1.2, "b": 0.75}},
-        "conditions": {
-            "A0": {"segmentation": "fixed", "prefix": "none", "depth": 0, "retrieval": "flat"},
-            "A1": {"segmentation": "fixed", "prefix": "context", "depth": 0, "retrieval": "flat"},
-            "A2": {"segmentation": "induced", "prefix": "none", "depth": 0, "retrieval": "flat"},
-            "A3": {"segmentation": "induced", "prefix": "path", "depth": 3, "retrieval": "flat"},
-        },
-        "contrasts": {"C1": ["A3", "A1"], "C2": ["A3", "A2"]},
-        "steps": {"A2-A0": ["A2", "A0"]},
-        "primary": {"measure": "cov_ndcg@10", "embedder": "mpnet", "reranker": "none"},
-        "inference": {"iterations": 50, "seed": 7, "margin": 0.01},
-    }
-
-
-def score_rows(changed: dict[tuple[str, str, str], float]) -> list[dict[str, Any]]:
-    """Eight questions over three documents; q7 rewords q0, and has no coverage@512."""
-    rows = []
-    for e, embedder in enumerate(EMBEDDERS):
-        for c, condition in enumerate(CONDITIONS):
-            for q in range(8):
-                question = f"q{q}"
-                start = 3 * e + 5 * c + 7 * q
-                values = {m: (start + k) % 11 / 10 for k, m in enumerate(MEASURES)}
-                values["cov_ndcg@10"] = changed.get(
-                    (embedder, condition, question), values["cov_ndcg@10"]
-                )
-                rows.append({
-                    "embedder": embedder, "reranker": "none", "condition": condition,
-                    "question_id": question, "doc_id": f"d{q % 3}",
-                    "type": "factoid" if q % 2 else "multihop", "rewording": q == 7,
-                    **values, "coverage@512": None if q == 7 else values["coverage@512"],
-                })
-    return rows
-
-
-def mean_rows(scores: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    slices = {
-        "primary": lambda row: not row["rewording"],
-        "rewordings": lambda row: row["rewording"],
-        "type:factoid": lambda row: not row["rewording"] and row["type"] == "factoid",
-        "type:multihop": lambda row: not row["rewording"] and row["type"] == "multihop",
-    }
-    rows = []
-    for embedder in EMBEDDERS:
-        for condition in CONDITIONS:
-            its = [r for r in scores if (r["embedder"], r["condition"]) == (embedder, condition)]
-            for part, holds in slices.items():
-                for measure in MEASURES:
-                    listed = [row[measure] for row in its if holds(row)]
-                    values = [value for value in listed if value is not None]
-                    rows.append({
-                        "embedder": embedder, "reranker": "none", "condition": condition,
-                        "slice": part, "measure": measure, "n_questions": len(values),
-                        "undefined": len(listed) - len(values),
-                        "mean": fmean(values) if values else None,
-                    })
-    return rows
-
-
-def contrast_rows(
-    scores: list[dict[str, Any]], standing: str
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Figures and draws: an input to tracking, so the draws are merely plausible."""
-    rows, draws = [], []
-    for embedder in EMBEDDERS:
-        for measure in MEASURES:
-            cell = {"embedder": embedder, "reranker": "none", "measure": measure}
-            empty = dict.fromkeys(("mean_a", "mean_b", "delta", "ci_low", "ci_high", "p", "dz",
-                                   "p_holm"))
-            rows.append({
-                **cell, "family": "contrast", "name": "C1", "a": "A3", "b": "A1",
-                "standing": "exploratory", "status": "absent", "reason": f"A1: {MISSING}",
-                "n_questions": 0, "n_documents": 0, "excluded": 0, **empty,
-            })
-            for name, (family, a, b) in PAIRS.items():
-                sides = [
-                    [row[measure] for row in scores
-                     if (row["embedder"], row["condition"]) == (embedder, condition)
-                     and not row["rewording"]]
-                    for condition in (a, b)
-                ]
-                delta = fmean(sides[0]) - fmean(sides[1])
-                drawn = np.random.default_rng(3).normal(delta, 0.1, 50)
-                primary = (embedder, measure, family) == ("mpnet", "cov_ndcg@10", "contrast")
-                rows.append({
-                    **cell, "family": family, "name": name, "a": a, "b": b,
-                    "standing": standing if primary else "exploratory", "status": "estimated",
-                    "reason": None, "n_questions": 7, "n_documents": 3, "excluded": 0,
-                    "mean_a": fmean(sides[0]), "mean_b": fmean(sides[1]), "delta": delta,
-                    "ci_low": float(np.percentile(drawn, 2.5)),
-                    "ci_high": float(np.percentile(drawn, 97.5)), "p": 0.5, "dz": None,
-                    "p_holm": 1.0 if primary else None,
-                })
-                if measure == "cov_ndcg@10":
-                    draws += [{**cell, "name": name, "draw": i, "delta": float(value)}
-                              for i, value in enumerate(drawn)]
-    return rows, draws
-
-
-def a_project(
-    root: Path, corpus: str = "toy", changed: dict[tuple[str, str, str], float] | None = None,
-    standing: str = "exploratory",
-) -> Params:
-    """The artifacts of a finished study, and its params.yaml, in `root`."""
-    study = a_study(corpus)
-    schemas.write_text(root / "params.yaml", yaml.safe_dump(study))
-    scores = score_rows(changed or {})
-    contrasts, draws = contrast_rows(scores, standing)
-    infer, score = root / layout.stage("infer", corpus), root / layout.stage("score", corpus)
-    for path, schema, rows in (
-        (score / "scores.parquet", schemas.SCORES, scores),
-        (infer / "means.parquet", schemas.MEANS, mean_rows(scores)),
-        (infer / "contrasts.parquet", schemas.CONTRASTS, contrasts),
-        (infer / "replicates.parquet", schemas.REPLICATES, draws),
-    ):
-        schemas.write(path, schema, schemas.table(schema, rows))
-    reports = {
-        infer: {
-            "corpus": corpus, "demonstration": True, "standing": standing,
-            "differences": ["not registered"], "exclusions": {"no-answer": 4, "headings only": 1},
-            "registered_at": None, "bm25_gold_first": {"share": 0.5},
-            "digests": {"documents": "d" * 64, "questions": "e" * 64},
-        },
-        root / layout.stage("label", corpus): {"absent": {"fixed-context-0": MISSING}},
-    }
-    for folder, report in reports.items():
-        schemas.write_text(folder / "report.json", json.dumps(report))
-    return from_mapping(study)
 
 
 def free_port() -> int:
@@ -207,7 +57,7 @@ def serving(command: list[str], folder: Path, port: int) -> Iterator[str]:
     log = folder / "server.log"
     with log.open("wb") as stream:
         process = subprocess.Popen(
-            [*command, "--port", str(port)], cwd=folder, env=environment, stdout=stream,
+            command, cwd=folder, env=environment, stdout=stream,
             stderr=subprocess.STDOUT, start_new_session=True,
         )
         try:
@@ -253,8 +103,9 @@ def served(
         patch.delenv("MLFLOW_TRACKING_URI", raising=False)
         track(former, params)
         former.rename(project)
-        command = ui_command(project)
-    with serving(command, folder, free_port()) as address:
+        port = free_port()
+        command = ui_command(project, port)
+    with serving(command, folder, port) as address:
         yield address, project
 
 
@@ -321,193 +172,6 @@ def download(uri: str, run: Any, name: str, folder: Path) -> Path:
     target = folder / run.info.run_id
     target.mkdir(parents=True, exist_ok=True)
     return Path(client_of(uri).download_artifacts(run.info.run_id, name, str(target)))
-
-
-# What a run holds ------------------------------------------------------------------------------
-
-
-def test_a_run_for_each_cell_condition_and_estimated_contrast(tmp_path: Path) -> None:
-    runs = read_runs(tmp_path, a_project(tmp_path), "toy")
-    names = [(run.kind, run.cell, run.name) for run in runs]
-    expected = []
-    for embedder in EMBEDDERS:
-        cell = f"toy/{embedder}/none"
-        expected += [("cell", cell, f"{embedder}/none")]
-        expected += [("condition", cell, name) for name in CONDITIONS]
-        expected += [("contrast", cell, "C2 = A3-A2"), ("contrast", cell, "A2-A0")]
-    assert names == expected
-    assert len({run.content() for run in runs}) == RUNS
-
-
-def test_what_is_absent_is_a_tag_on_its_cell_and_no_run(tmp_path: Path) -> None:
-    runs = read_runs(tmp_path, a_project(tmp_path), "toy")
-    top = runs[0]
-    assert top.tags["absent.C1"] == f"A1: {MISSING}"
-    assert top.tags["absent_condition.A1"] == MISSING
-    assert (top.metrics["n_absent_contrasts"], top.metrics["n_absent_conditions"]) == (1, 1)
-    assert (top.metrics["n_questions"], top.metrics["n_documents"]) == (8, 3)
-    assert (top.metrics["excluded/no-answer"], top.metrics["excluded/headings only"]) == (4, 1)
-    assert not any("C1" in run.name for run in runs)
-
-
-def test_only_a_registered_contrast_of_the_primary_cell_is_confirmatory(tmp_path: Path) -> None:
-    runs = read_runs(tmp_path, a_project(tmp_path, standing="confirmatory"), "toy")
-    found = {(run.kind, run.cell, run.name): run for run in runs
-             if run.tags["standing"] == "confirmatory"}
-    cell = "toy/mpnet/none"
-    assert set(found) == {("cell", cell, "mpnet/none"), ("contrast", cell, "C2 = A3-A2")}
-    contrast = found[("contrast", cell, "C2 = A3-A2")]
-    assert contrast.tags["confirmatory_measures"] == "cov_ndcg@10"
-    assert {run.tags["primary"] for run in runs if run.cell == cell} == {"true"}
-    assert {run.tags["primary"] for run in runs if run.cell != cell} == {"false"}
-
-
-def test_undefined_figures_are_counted_and_never_logged(tmp_path: Path) -> None:
-    runs = read_runs(tmp_path, a_project(tmp_path), "toy")
-    condition = next(run for run in runs if run.kind == "condition")
-    # q7 is the only rewording and has no coverage@512: that mean alone is undefined.
-    assert "rewordings/coverage_at_512" not in condition.metrics
-    assert condition.metrics["undefined/rewordings/coverage_at_512"] == 1
-    assert condition.metrics["undefined_figures"] == 1
-    contrast = next(run for run in runs if run.name == "A2-A0")
-    # dz and p_holm of each of nine measures.
-    assert contrast.metrics["undefined_figures"] == 18
-    assert "dz/mrr" not in contrast.metrics and "delta/mrr" in contrast.metrics
-
-
-def test_settings_are_parameters(tmp_path: Path) -> None:
-    runs = read_runs(tmp_path, a_project(tmp_path), "toy")
-    run = next(r for r in runs if r.kind == "condition" and r.name == "A3" and "mpnet" in r.cell)
-    expected = {
-        "condition": "A3", "segmentation": "induced", "prefix": "path", "depth": "3",
-        "retrieval": "flat", "chunking.cap_tokens": "350", "chunking.floor_tokens": "60",
-        "tokens.tokenizer": "words", "embedder.name": "mpnet", "embedder.model": "some/mpnet",
-        "embedder.query_prompt": "query: ", "reranker": "none", "retrieval.depth": "50",
-        "inducer.section_tokens": "200", "prefixes.placebo.seed": "1",
-    }
-    assert {name: run.params.get(name) for name in expected} == expected
-
-
-def test_the_lexical_cell_and_the_slope_over_depth(tmp_path: Path) -> None:
-    a_project(tmp_path)
-    study = a_study()
-    study["conditions"]["BM25"] = {**study["conditions"]["A2"], "retrieval": "bm25"}
-    lexical = {"embedder": "bm25", "condition": "BM25"}
-    for folder, name, schema in (("score", "scores", schemas.SCORES),
-                                 ("infer", "means", schemas.MEANS)):
-        path = tmp_path / f"artifacts/{folder}/toy/{name}.parquet"
-        rows = schemas.read(path, schema).to_pylist()
-        more = [{**row, **lexical} for row in rows
-                if (row["embedder"], row["condition"]) == ("minilm", "A0")]
-        schemas.write(path, schema, schemas.table(schema, rows + more))
-    path = tmp_path / "artifacts/infer/toy/contrasts.parquet"
-    rows = schemas.read(path, schemas.CONTRASTS).to_pylist()
-    dose = [{**row, "family": "dose", "name": "path depth", "a": "A3", "b": "A2"} for row in rows
-            if (row["embedder"], row["name"]) == ("minilm", "C2")]
-    schemas.write(path, schemas.CONTRASTS, schemas.table(schemas.CONTRASTS, rows + dose))
-
-    runs = read_runs(tmp_path, from_mapping(study), "toy")
-    top, condition = (run for run in runs if run.cell == "toy/bm25/none")
-    assert (top.kind, condition.kind, condition.name) == ("cell", "condition", "BM25")
-    assert (condition.params["embedder.k1"], condition.params["embedder.b"]) == ("1.2", "0.75")
-    assert not any(tag.startswith("absent") for tag in top.tags)
-    assert top.metrics["n_contrasts"] == 0 and top.tags["primary"] == "false"
-    slope, = (run for run in runs if run.tags.get("family") == "dose")
-    assert slope.name == "path depth = A3-A2"
-    # It rests on every condition of the cell; its draws were not kept.
-    cell = next(run for run in runs if run.cell == slope.cell)
-    assert slope.tags["data_digest"] == cell.tags["data_digest"]
-    assert set(slope.artifacts) == {"contrasts.parquet"}
-
-
-def test_digests_say_what_is_the_same(tmp_path: Path) -> None:
-    runs = read_runs(tmp_path, a_project(tmp_path), "toy")
-    by_kind: dict[str, list[Run]] = {"cell": [], "condition": [], "contrast": []}
-    for run in runs:
-        by_kind[run.kind].append(run)
-    assert len({run.tags["corpus_digest"] for run in runs}) == 1
-    assert len({run.tags["cell_digest"] for run in runs}) == 2
-    assert len({run.tags["condition_digest"] for run in by_kind["condition"]}) == 6
-    assert len({run.tags["contrast_digest"] for run in by_kind["contrast"]}) == 4
-    assert len({run.tags["data_digest"] for run in runs}) == RUNS
-
-
-@pytest.mark.parametrize(("break_it", "message"), [
-    (lambda root: (root / "artifacts/score/toy/scores.parquet").unlink(), "no such table"),
-    (lambda root: (root / "artifacts/infer/toy/report.json").unlink(), "not there"),
-    (lambda root: _rewrite(root, "means", schemas.MEANS, lambda r: r["condition"] != "A0"),
-     "not of the same conditions"),
-])
-def test_results_that_do_not_fit_are_refused_before_anything_is_logged(
-    tmp_path: Path, break_it: Any, message: str
-) -> None:
-    params = a_project(tmp_path)
-    break_it(tmp_path)
-    with pytest.raises(InputError, match=message):
-        track(tmp_path, params)
-    assert not (tmp_path / "mlruns").exists()
-
-
-def _rewrite(root: Path, name: str, schema: schemas.Schema, keep: Any) -> None:
-    path = root / f"artifacts/infer/toy/{name}.parquet"
-    rows = [row for row in schemas.read(path, schema).to_pylist() if keep(row)]
-    schemas.write(path, schema, schemas.table(schema, rows))
-
-
-def test_results_of_what_params_do_not_name_are_refused(tmp_path: Path) -> None:
-    a_project(tmp_path)
-    study = a_study()
-    del study["conditions"]["A0"], study["steps"]
-    with pytest.raises(InputError, match=r"results of \['A0'\], no rows"):
-        read_runs(tmp_path, from_mapping(study), "toy")
-    study = a_study()
-    del study["embedders"]["mpnet"]
-    study["primary"]["embedder"] = "minilm"
-    with pytest.raises(InputError, match="embedder 'mpnet', no entry"):
-        read_runs(tmp_path, from_mapping(study), "toy")
-
-
-def test_a_confirmatory_contrast_contradicts_an_exploratory_report(tmp_path: Path) -> None:
-    params = a_project(tmp_path, standing="confirmatory")
-    path = tmp_path / "artifacts/infer/toy/report.json"
-    path.write_text(path.read_text().replace('"standing": "confirmatory"',
-                                             '"standing": "exploratory"'))
-    with pytest.raises(InputError, match="confirmatory though"):
-        read_runs(tmp_path, params, "toy")
-
-
-COLUMNS = st.fixed_dictionaries({
-    "text": st.one_of(st.none(), st.text(max_size=3)),
-    "number": st.one_of(st.none(), st.integers(-2, 2)),
-    "share": st.one_of(st.none(), st.sampled_from([0.0, 0.1, 0.1 + 2**-56, 1.0])),
-    "flag": st.one_of(st.none(), st.booleans()),
-})
-TYPES = pa.schema([("text", pa.string()), ("number", pa.int64()), ("share", pa.float64()),
-                   ("flag", pa.bool_())])
-
-
-@settings(deadline=None)
-@given(st.lists(COLUMNS, max_size=4), st.lists(COLUMNS, max_size=4), st.integers(0, 4))
-def test_fingerprint_tells_tables_apart_as_its_twin_does(
-    one: list[dict[str, Any]], other: list[dict[str, Any]], cut: int
-) -> None:
-    a, b = pa.Table.from_pylist(one, TYPES), pa.Table.from_pylist(other, TYPES)
-    same = reference.fingerprint(a) == reference.fingerprint(b)
-    assert (fingerprint(a) == fingerprint(b)) == same
-    pieces = pa.concat_tables([a.slice(0, cut), a.slice(cut)])
-    assert fingerprint(pieces) == fingerprint(a)
-
-
-@settings(deadline=None)
-@given(st.sampled_from(MEASURES), st.text())
-def test_every_metric_name_is_one_that_mlflow_takes(measure: str, part: str) -> None:
-    from mlflow.utils.validation import _validate_metric_name
-
-    _validate_metric_name(metric_name(measure, f"type:{part}"))
-    assert metric_name(measure) == measure.replace("@", "_at_")
-
-
-# What MLflow then has --------------------------------------------------------------------------
 
 
 def test_a_second_call_adds_nothing(tracked: Tracked) -> None:

@@ -108,7 +108,9 @@ def chunk(
     segmentation: Annotated[
         str, typer.Option(help="native, fixed, blocks, sections or windows.")
     ] = "native",
-    size: Annotated[int, typer.Option(help="Tokens of a fixed chunk (on average) or window.")] = 250,
+    size: Annotated[
+        int, typer.Option(help="Tokens of a fixed chunk (on average) or window.")
+    ] = 250,
     overlap: Annotated[int, typer.Option(help="Tokens that two windows share.")] = 0,
     tokenizer: Annotated[
         str, typer.Option(help="words (runs of non-space), or a model whose tokenizer counts.")
@@ -184,7 +186,9 @@ def models_fetch(
 
 @app.command()
 def register(
-    reason: Annotated[str, typer.Option(help="Why an entry is amended; the first needs none.")] = "",
+    reason: Annotated[
+        str, typer.Option(help="Why an entry is amended; the first needs none.")
+    ] = "",
 ) -> None:
     """Write registration.json: what is fixed before the strong embedder first runs."""
     from spanwise import params, registration

@@ -236,8 +236,8 @@ class Encoder:
         )
         if pooling != settings.pooling:
             raise ParamsError(
-                f"embedder {settings.model}: params.yaml says pooling {settings.pooling!r}, the model "
-                f"itself says {pooling!r}; correct params.yaml"
+                f"embedder {settings.model}: params.yaml says pooling {settings.pooling!r}, the "
+                f"model itself says {pooling!r}; correct params.yaml"
             )
         config: Any = self.model[0].auto_model.config
         longest = getattr(config, "max_position_embeddings", None)

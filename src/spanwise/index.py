@@ -117,7 +117,7 @@ def shelf(folder: Path, label: str) -> Shelf:
 
 
 def propose_lancedb(folder: Path, on: Shelf) -> Propose:
-    """Candidates from LanceDB's exact search, many queries at a time (one at a time is 50x slower)."""
+    """Candidates from LanceDB's exact search, many queries at a time (one by one is 50x slower)."""
     table = _open(folder)
     place = {chunk_id: row for row, chunk_id in enumerate(on.chunk_ids)}
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from spanwise import schemas
-from spanwise.errors import InputError
+from spanwise.errors import InputError, SpanwiseError
 
 ARTIFACTS = Path("artifacts")
 LEXICAL = "bm25"
@@ -37,7 +38,8 @@ def cell_report(name: str, corpus: str, embedder: str) -> Path:
 
 def write_report(path: Path, report: Mapping[str, Any]) -> None:
     """Write a stage's counts as JSON and print them."""
-    schemas.write_text(path, json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    text = json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False)
+    schemas.write_text(path, text + "\n")
     for line in _lines(report, ""):
         print(line)
 
@@ -61,3 +63,12 @@ def _lines(report: Mapping[str, Any], indent: str) -> list[str]:
         else:
             lines.append(f"{indent}{name}: {value}")
     return lines
+
+
+def run(stage_main: Callable[..., None]) -> None:
+    """Run a stage script on its command-line arguments; our own errors are a line, not a trace."""
+    try:
+        stage_main(*sys.argv[1:])
+    except SpanwiseError as error:
+        print(f"{Path(sys.argv[0]).stem}: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)

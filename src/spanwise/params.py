@@ -1,4 +1,4 @@
-"""params.yaml as frozen, strict models: an unknown key or an impossible value never gets to work."""
+"""params.yaml as frozen, strict models: unknown keys and impossible values never get to work."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ Name = Annotated[str, AfterValidator(_name)]
 
 
 class _Settings(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, arbitrary_types_allowed=False)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, arbitrary_types_allowed=False
+    )
 
 
 class CorpusSettings(_Settings):
@@ -81,7 +83,9 @@ class ChunkingSettings(_Settings):
     @model_validator(mode="after")
     def _ordered(self) -> Self:
         if self.floor_tokens * 2 > self.cap_tokens:
-            raise ValueError("floor_tokens above half of cap_tokens: a split would make small parts")
+            raise ValueError(
+                "floor_tokens above half of cap_tokens: a split would make small parts"
+            )
         return self
 
 
@@ -197,18 +201,24 @@ class Params(_Settings):
         for name, pair in {**self.contrasts, **self.steps}.items():
             for condition in pair:
                 if condition not in self.conditions:
-                    raise ValueError(f"contrast {name} names condition {condition!r}, which is no row")
+                    raise ValueError(
+                        f"contrast {name} names condition {condition!r}, which is no row"
+                    )
         if both := self.contrasts.keys() & self.steps.keys():
             raise ValueError(f"{sorted(both)} stand in contrasts and in steps")
         if self.primary.embedder not in self.embedders:
             raise ValueError(f"primary.embedder {self.primary.embedder!r} is no entry of embedders")
         if self.tokens.tokenizer != "words" and self.tokens.tokenizer not in self.embedders:
-            raise ValueError(f"tokens.tokenizer {self.tokens.tokenizer!r} is no embedder, nor `words`")
+            raise ValueError(
+                f"tokens.tokenizer {self.tokens.tokenizer!r} is no embedder, nor `words`"
+            )
         if self.inducers.segmenter.embedder not in self.embedders:
             raise ValueError("inducers.segmenter.embedder is no entry of embedders")
         for name, corpus in self.corpora.items():
             if corpus.inducer not in InducerSettings.model_fields:
-                raise ValueError(f"corpora.{name}.inducer {corpus.inducer!r} is no entry of inducers")
+                raise ValueError(
+                    f"corpora.{name}.inducer {corpus.inducer!r} is no entry of inducers"
+                )
         for name in self.conditions:
             if not re.fullmatch(r"[A-Za-z0-9-]+", name):
                 raise ValueError(f"condition {name!r}: letters, digits and hyphens")

@@ -33,14 +33,14 @@ def placebo(
 ) -> tuple[dict[tuple[str, tuple[str, ...]], tuple[str, ...]], dict[str, int]]:
     """Give every (document, path) pair the path of another pair of the same depth.
 
-    Within each depth the paths are permuted one-to-one: a seeded shuffle, then each pair that drew a
-    path of its own document trades with the first one (in a seeded order) that it can trade with so
-    that both hold a foreign path. A pair that finds no partner stays, counted: this happens only
+    Within each depth the paths are permuted one-to-one: a seeded shuffle, then each pair that drew
+    a path of its own document trades with the first one (in a seeded order) that it can trade with
+    so that both hold a foreign path. A pair that finds no partner stays, counted: this happens only
     where one document holds more than half of a depth's pairs, so no permutation has fewer.
 
     pairs:   (doc_id, path cut to the study's depth), in any order, repeats allowed.
-    returns: the assignment, and counts: pairs, `residual` same-document assignments, and `same_text`
-             ones whose foreign path reads like their own.
+    returns: the assignment, and counts: pairs, `residual` same-document assignments, and
+             `same_text` ones whose foreign path reads like their own.
     """
     buckets: dict[int, list[tuple[str, tuple[str, ...]]]] = defaultdict(list)
     for pair in sorted(set(pairs)):

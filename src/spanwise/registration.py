@@ -1,8 +1,8 @@
 """What was fixed beforehand, and the comparison with what ran.
 
 registration.json is written and committed before the strong embedder first runs on a corpus. A
-result is confirmatory only while everything that it depends on equals the last entry; until there is
-one, and for whatever deviates from it, all output says exploratory.
+result is confirmatory only while everything that it depends on equals the last entry; until there
+is one, and for whatever deviates from it, all output says exploratory.
 """
 
 from __future__ import annotations
@@ -116,10 +116,11 @@ def register_now(params: Params, reason: str) -> str:
     """
     import subprocess
 
-    digests = {
-        corpus: layout.read_report(layout.stage("parse", corpus) / "report.json")["study"]["digests"]
+    parsed = {
+        corpus: layout.read_report(layout.stage("parse", corpus) / "report.json")
         for corpus in params.corpora
     }
+    digests = {corpus: report["study"]["digests"] for corpus, report in parsed.items()}
     head = subprocess.run(
         ["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False
     )

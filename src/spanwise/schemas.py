@@ -60,8 +60,8 @@ PARAGRAPHS = _schema(
     doc_id=_TEXT, index=_INT, start=_INT, end=_INT,
     raw_start=_Nullable(_INT), raw_end=_Nullable(_INT), kind=_TEXT,
 )
-# first..last are paragraph indices, inclusive; last = first - 1 is a heading without text of its own,
-# and then start = end. Offsets index body.
+# first..last are paragraph indices, inclusive; last = first - 1 is a heading without text of its
+# own, and then start = end. Offsets index body.
 SECTIONS = _schema(
     "sections", ["doc_id", "index"],
     doc_id=_TEXT, index=_INT, title=_TEXT, level=_INT, first=_INT, last=_INT,
@@ -82,7 +82,7 @@ CHUNKS = _schema(
     segmentation=_TEXT, chunk_id=_TEXT, doc_id=_TEXT, start=_INT, end=_INT, tokens=_INT,
     path=_TITLES, node=_INT,
 )
-# One row for each labelled chunk: `label` is a (segmentation, prefix, depth) of the conditions table.
+# One row for each labelled chunk: `label` is a (segmentation, prefix, depth) of the conditions.
 LABELS = _schema(
     "labels", ["label", "doc_id", "start"],
     label=_TEXT, chunk_id=_TEXT, doc_id=_TEXT, start=_INT, end=_INT,
@@ -176,8 +176,8 @@ def check(schema: Schema, found: pa.Table, where: str) -> None:
     """
     if not found.schema.equals(schema.columns, check_metadata=False):
         raise InputError(
-            f"{where}: not a {schema.name} table; expected\n{schema.columns}\nfound\n{found.schema}\n"
-            "delete it and run `dvc repro`"
+            f"{where}: not a {schema.name} table; expected\n{schema.columns}\nfound\n"
+            f"{found.schema}\ndelete it and run `dvc repro`"
         )
     for field in schema.columns:
         column = found[field.name]

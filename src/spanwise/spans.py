@@ -43,7 +43,8 @@ class Evidence:
     def __post_init__(self) -> None:
         if not 0 <= self.start < self.end:
             raise ValueError(
-                f"evidence in {self.doc_id!r} needs 0 <= start < end, got [{self.start}, {self.end})"
+                f"evidence in {self.doc_id!r} needs 0 <= start < end, "
+                f"got [{self.start}, {self.end})"
             )
 
     @property

@@ -1,7 +1,7 @@
 """Where a text may be cut, in tokens and code points, and how a long stretch is split there.
 
-A sentence end is the best place to cut. A sentence above the cap is cut at its line ends (fences and
-tables) and, failing those, at a token edge that begins a word.
+A sentence end is the best place to cut. A sentence above the cap is cut at its line ends (fences
+and tables) and, failing those, at a token edge that begins a word.
 """
 
 from __future__ import annotations
@@ -125,7 +125,8 @@ def split(ruler: Ruler, start: int, end: int, cap: int) -> list[int]:
         first = int(np.searchsorted(ruler.starts, start))
         target = first + rest / parts
         at_least = first + rest - (parts - 1) * cap
-        places = [(int(np.searchsorted(ruler.starts, cut)), cut) for cut in ruler.between(start, end)]
+        cuts = ruler.between(start, end)
+        places = [(int(np.searchsorted(ruler.starts, cut)), cut) for cut in cuts]
         fitting = [(place, cut) for place, cut in places if first < place <= first + cap]
         feasible = [item for item in fitting if item[0] >= at_least] or fitting
         _, start = min(feasible, key=lambda item: (abs(item[0] - target), item[1]))

@@ -1,4 +1,4 @@
-"""Windows of equal size at sentence ends, as large on average as the same document's induced chunks."""
+"""Equal windows cut at sentence ends, as large on average as their document's induced chunks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from spanwise.chunking.cuts import Ruler
 from spanwise.spans import Span
 
 
-def fixed(ruler: Ruler, length: int, size_tokens: float, cap: int) -> tuple[list[Span], Counter[str]]:
+def fixed(
+    ruler: Ruler, length: int, size_tokens: float, cap: int
+) -> tuple[list[Span], Counter[str]]:
     """Tile a body with n = round(total / size_tokens) windows, a half rounded up.
 
     Edge i lies at i x total / n tokens, moved to the nearest sentence end: the earlier one on ties,

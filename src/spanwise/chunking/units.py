@@ -28,14 +28,14 @@ def sections(view: Document) -> list[Span]:
 
 
 def windows(text: str, tokenizer: Tokenizer, size: int, overlap: int) -> list[Span]:
-    """Windows of `size` tokens, each `size - overlap` after the one before; the last may be shorter.
+    """Windows of `size` tokens, each `size - overlap` after the last; the final one may be shorter.
 
     raises: InputError unless 0 <= overlap < size.
     """
     if not 0 <= overlap < size:
         raise InputError(
-            f"windows of {size} tokens with an overlap of {overlap}: the overlap must be at least 0 "
-            "and below the size"
+            f"windows of {size} tokens with an overlap of {overlap}: the overlap must be at least "
+            "0 and below the size"
         )
     offsets = tokenizer.offsets(text)
     found: list[Span] = []

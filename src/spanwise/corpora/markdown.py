@@ -131,9 +131,9 @@ def read_if_any(
 def raw_view(document: Document, where: str | None = None) -> Document:
     """The same Markdown document as a text that keeps everything: its body is its raw text.
 
-    returns: a document whose paragraphs are all blocks of raw, headings (kind `heading`) among them;
-             rules and front matter stay text between blocks. A heading of the document points at its
-             own block; the one that became the title is a block and no heading.
+    returns: a document whose paragraphs are all blocks of raw, headings (kind `heading`) among
+             them; rules and front matter stay text between blocks. A heading of the document points
+             at its own block; the one that became the title is a block and no heading.
     """
     text, where = document.raw, where or document.doc_id
     if text is None:

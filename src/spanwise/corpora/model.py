@@ -159,7 +159,9 @@ class Builder:
         if not text.strip():
             raise CorpusError(f"{self.doc_id}: a blank paragraph was emitted")
         if raw is not None and (self.raw is None or self.raw[raw.start : raw.end] != text):
-            raise CorpusError(f"{self.doc_id}: paragraph at raw {raw} is not that slice of the text")
+            raise CorpusError(
+                f"{self.doc_id}: paragraph at raw {raw} is not that slice of the text"
+            )
         if self._parts:
             self._parts.append(SEPARATOR)
             self._length += len(SEPARATOR)

@@ -63,6 +63,19 @@ READERS: dict[str, Reader] = {
 }
 
 
+WITH_SPLITS = frozenset({"markdown", "text"})
+"""Readers whose manifest names splits; what the others read is all `study`."""
+
+
+def read_split(
+    reader: str, path: Path, *, options: Mapping[str, Any], split: str = "study"
+) -> Corpus:
+    """Read one split by a reader's name; the split that a corpus does not have is empty."""
+    if split != "study" and reader not in WITH_SPLITS:
+        return Corpus(())
+    return READERS[reader](path, options=options, split=split)
+
+
 def _folder(
     path: Path,
     suffixes: tuple[str, ...],
@@ -75,7 +88,7 @@ def _folder(
     options: none are known.
     returns: the corpus. A file without text (empty, white space, headings alone) is no document:
              it counts, and so do the questions about it.
-    raises:  CorpusError if no document is left, and what the view, the decoder, the reader and the
+    raises:  CorpusError if no document of the study is left, and what the view, the decoder, the reader and the
              questions raise.
     """
     from spanwise.corpora.view import open_view
@@ -103,7 +116,7 @@ def _folder(
     counts = dict(view.counts)
     if without := len(view.entries) - len(documents):
         counts["files left out: no text"] = without
-    if not documents:
+    if not documents and split == "study":  # a corpus need not have a sweep split
         raise CorpusError(
             f"{path}: no document of split {split} is left ({_said(counts)}); expected at least "
             f"one permitted, current {'/'.join(suffixes)} file with text"

@@ -126,7 +126,7 @@ def _spans(evidence: Sequence[Evidence]) -> list[dict[str, Any]]:
 
 
 def load_documents(folder: Path) -> list[Document]:
-    """Documents of a parse folder, sorted by id. Headings are not kept: the native tree holds them."""
+    """Documents of a parse folder, sorted by id, without headings: the native tree holds them."""
     paragraphs: dict[str, list[Paragraph]] = {}
     for row in schemas.read(folder / "paragraphs.parquet", schemas.PARAGRAPHS).to_pylist():
         raw = None if row["raw_start"] is None else Span(row["raw_start"], row["raw_end"])

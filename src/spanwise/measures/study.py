@@ -57,7 +57,7 @@ class Scorer:
         return rows, counts
 
     def gold_first(self, condition: str, runs: pa.Table) -> dict[str, float | int]:
-        """Share of primary questions whose rank-1 chunk of a run is relevant: how lexical they are."""
+        """Share of primary questions whose rank-1 chunk is relevant: how lexical they are."""
         evaluator = self.evaluators[self.conditions[condition].segmentation]
         relevant = set(evaluator.relevance())
         first = {

@@ -1,4 +1,4 @@
-"""BM25 over chunk contents: a lexical condition of its own, and the yardstick of a trivial question set."""
+"""BM25 over chunk contents: a condition of its own, and what tells a trivial question set."""
 
 from __future__ import annotations
 

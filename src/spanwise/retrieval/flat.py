@@ -1,4 +1,4 @@
-"""Flat retrieval: every chunk of the corpus competes by the cosine of its vector with the query's."""
+"""Flat retrieval: every chunk of the corpus competes by its vector's cosine with the query's."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from spanwise.index import Propose, Shelf
 
 DIGITS = 6
-"""Scores are rounded to 1e-6 before they are compared: below it, searches differ in the last bits."""
+"""Scores are rounded to 1e-6 before they are compared: below it, searches differ in last bits."""
 
 _MARGIN = 32
 

@@ -72,7 +72,7 @@ def routed(
 def section_recall(
     on: Shelf, within: Sections, kept: NDArray[np.int64], evidence: list[tuple[str, int, int]]
 ) -> float | None:
-    """1 if a chunk of a kept section overlaps any evidence character, else 0; None without evidence.
+    """1 if a kept section's chunk overlaps any evidence character, else 0; None without evidence.
 
     evidence: (doc_id, start, end) spans.
     """

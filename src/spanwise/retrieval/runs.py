@@ -88,12 +88,23 @@ def _rows(
     ]
 
 
+def write_runs(
+    folder: Path, runs: Sequence[Mapping[str, Any]], routing: Sequence[Mapping[str, Any]]
+) -> None:
+    """Ranked lists as `runs.parquet`, what routing kept as `routing.parquet`, and run files."""
+    schemas.write(folder / "runs.parquet", schemas.RUNS, schemas.table(schemas.RUNS, runs))
+    schemas.write(
+        folder / "routing.parquet", schemas.ROUTING, schemas.table(schemas.ROUTING, routing)
+    )
+    write_trec(folder / "trec", runs)
+
+
 def write_trec(folder: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """One TREC run file for each condition: `question Q0 chunk rank score condition`.
 
-    A reader orders by score, then by chunk id. Where scores tie, our order is by place, which is not
-    always the order of ids; the rank column keeps ours, and equal scores are lowered by less than
-    their rounding so that reading the file gives the same list.
+    A reader orders by score, then by chunk id. Where scores tie, our order is by place, which is
+    not always the order of ids; the rank column keeps ours, and equal scores are lowered by less
+    than their rounding so that reading the file gives the same list.
     """
     lines: dict[str, list[str]] = {}
     previous: tuple[str, str] | None = None
@@ -104,7 +115,8 @@ def write_trec(folder: Path, rows: Sequence[Mapping[str, Any]]) -> None:
         score = row["score"] if here != previous else min(row["score"], score - step)
         previous = here
         lines.setdefault(row["condition"], []).append(
-            f"{row['question_id']} Q0 {row['chunk_id']} {row['rank']} {score:.9f} {row['condition']}\n"
+            f"{row['question_id']} Q0 {row['chunk_id']} {row['rank']} {score:.9f} "
+            f"{row['condition']}\n"
         )
     for condition, found in lines.items():
         schemas.write_text(folder / f"{condition}.trec", "".join(found))

@@ -1,4 +1,4 @@
-"""The study's contrasts: confirmatory ones in the primary cell, everything else beside them, marked."""
+"""The study's contrasts: confirmatory ones in the primary cell, all else beside them, marked."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _measure(
     if measure == primary.measure:
         joined = connected(study.documents.values())
         if any(joined[doc] != doc for doc in joined):
-            # Evidence crosses documents: the same contrasts with connected documents as one cluster.
+            # Evidence crosses documents: the same contrasts, connected documents as one cluster.
             families.append(("connected", params.contrasts, size, joined))
     made: list[dict[str, Any]] = []
     replicates: list[dict[str, Any]] = []

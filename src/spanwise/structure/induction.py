@@ -1,4 +1,4 @@
-"""Induced trees of a whole corpus: verified, kept by digest, and redone only where a text changed."""
+"""Induced trees of a whole corpus: verified, kept by digest, redone only where a text changed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from spanwise.text.tokens import Tokenizer
 
 
 def induce(
-    documents: Sequence[Document], inducer: str, settings: Params, tokenizer: Tokenizer, folder: Path
+    documents: Sequence[Document], inducer: str, settings: Params, tokenizer: Tokenizer,
+    folder: Path,
 ) -> dict[str, Any]:
     """Write `sections.parquet` (and the digests it is kept by) into `folder`.
 

@@ -1,7 +1,7 @@
 """Section trees over a document's paragraph table, and the check that makes them trustworthy.
 
-A tree is a flat list of sections in document order with levels, as an outline is. A section owns the
-paragraphs up to its first subsection; a heading with nothing but subsections owns none.
+A tree is a flat list of sections in document order with levels, as an outline is. A section owns
+the paragraphs up to its first subsection; a heading with nothing but subsections owns none.
 """
 
 from __future__ import annotations
@@ -103,11 +103,14 @@ def verify(tree: Tree, paragraphs: Sequence[Paragraph]) -> list[str]:
         name = f"section {index} {section.title!r}"
         if not 0 <= section.first <= count or not section.first - 1 <= section.last < count:
             found.append(
-                f"{name}: paragraphs {section.first}..{section.last} are out of bounds 0..{count - 1}"
+                f"{name}: paragraphs {section.first}..{section.last} are out of bounds "
+                f"0..{count - 1}"
             )
             continue
         if section.first > expected:
-            found.append(f"{name}: gap, paragraphs {expected}..{section.first - 1} are in no section")
+            found.append(
+                f"{name}: gap, paragraphs {expected}..{section.first - 1} are in no section"
+            )
         elif section.first < expected:
             found.append(f"{name}: overlap, it starts at paragraph {section.first}, not {expected}")
         expected = max(expected, section.last + 1)
@@ -121,8 +124,8 @@ def verify(tree: Tree, paragraphs: Sequence[Paragraph]) -> list[str]:
         ).sections
         if (section.start, section.end) != (right.start, right.end):
             found.append(
-                f"{name}: offsets [{section.start}, {section.end}) disagree with the paragraph table, "
-                f"which has [{right.start}, {right.end})"
+                f"{name}: offsets [{section.start}, {section.end}) disagree with the paragraph "
+                f"table, which has [{right.start}, {right.end})"
             )
     if expected < count:
         found.append(f"gap: paragraphs {expected}..{count - 1} are in no section")

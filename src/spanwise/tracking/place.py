@@ -112,7 +112,7 @@ def prepare(found: Place) -> None:
         ) from None
 
 
-def ui_command(root: Path) -> list[str]:
+def ui_command(root: Path, port: int = 5000) -> list[str]:
     """The command of MLflow's page, for this machine alone; a folder that moved is mended first.
 
     It is a whole tracking server: clients that log to it keep artifacts in the same folder.
@@ -129,7 +129,8 @@ def ui_command(root: Path) -> list[str]:
         "env", *(f"{name}={value}" for name, value in ENVIRONMENT.items()),
         # Background jobs serve features that are not used here, and take processes of their own.
         "MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false",
-        sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--workers", "1",
+        sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1",
+        "--port", str(port), "--workers", "1",
         "--backend-store-uri", found.uri, "--artifacts-destination", found.artifacts.as_uri(),
     ]
 

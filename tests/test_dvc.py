@@ -1,0 +1,78 @@
+"""dvc.yaml against the code: what a stage depends on is what it reads."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from spanwise import params
+
+from .conftest import ROOT
+from .imports import rooms
+
+STAGES: dict[str, Any] = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
+TOP = set(params.Params.model_fields)
+
+
+def script(stage: str) -> Path:
+    return ROOT / re.search(r"stages/\w+\.py", STAGES[stage]["cmd"]).group()  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_deps_in_the_source_are_the_rooms_that_the_script_enters(stage: str) -> None:
+    deps = STAGES[stage]["deps"]
+    assert str(script(stage).relative_to(ROOT)) in deps
+    assert sorted(d for d in deps if d.startswith("src/")) == rooms(script(stage))
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_every_dep_is_an_output_of_another_stage_or_a_file_of_ours(stage: str) -> None:
+    outs = [next(iter(out)) if isinstance(out, dict) else out
+            for other in STAGES.values() for out in other.get("outs", [])]
+    for dep in STAGES[stage]["deps"]:
+        if dep.startswith("artifacts/") or dep == "reports":
+            assert any(out == dep or out.startswith(f"{dep}/") for out in outs), dep
+        elif "${" not in dep:
+            assert (ROOT / dep).exists(), dep
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_declared_params_are_parts_of_the_study(stage: str) -> None:
+    for name in STAGES[stage].get("params", []):
+        assert name.split(".")[0] in TOP
+
+
+def test_a_changed_setting_reaches_each_stage_whose_script_names_it() -> None:
+    """Coarse on purpose: a part of params.yaml that a script names must be among its params."""
+    for stage in STAGES:
+        source = script(stage).read_text(encoding="utf-8")
+        declared = {name.split(".")[0] for name in STAGES[stage].get("params", [])}
+        read = {part for part in TOP if re.search(rf"settings\.{part}\b", source)}
+        if re.search(r"params\.load\(\)\.(\w+)", source):
+            read |= set(re.findall(r"params\.load\(\)\.(\w+)", source)) & TOP
+        if "settings.labels()" in source:
+            read.add("conditions")
+        if "models.tokenizer(" in source:
+            read |= {"tokens", "embedders"}
+        assert read <= declared, stage
+
+
+def test_costly_outputs_survive_a_rerun_and_tracking_always_runs() -> None:
+    for stage in ("induce", "embed"):
+        kept = [out for out in STAGES[stage]["outs"] if isinstance(out, dict)]
+        assert any(options["persist"] for out in kept for options in out.values())
+    assert STAGES["track"]["always_changed"] is True
+    assert not STAGES["track"].get("outs")
+
+
+def test_remotes_verify_and_nothing_is_reported_home() -> None:
+    import configparser
+
+    config = configparser.ConfigParser()
+    config.read(ROOT / ".dvc" / "config")
+    assert config["core"]["analytics"] == config["core"]["check_update"] == "false"
+    assert config["'remote \"bundled\"'"]["verify"] == "true"

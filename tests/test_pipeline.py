@@ -1,0 +1,232 @@
+"""The whole pipeline by `dvc repro` on a toy corpus, with the real weak embedder."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from spanwise import schemas
+
+from .conftest import ROOT
+
+pytestmark = pytest.mark.slow
+
+TOPICS = {
+    "tides": "tide gauge water harbour moon height level metre pier stone".split(),
+    "lamps": "lamp amber blink battery switch guard bulb glass beam signal".split(),
+    "boats": "boat keel winch rope anchor deck mast harbour sail engine".split(),
+    "moss": "moss bog spore stem acid water lichen peat rain stone".split(),
+}
+SECTIONS = ("Reading", "Care", "Limits")
+
+
+def sentence(words: list[str], start: int) -> str:
+    picked = [words[(start * 3 + i * i) % len(words)] for i in range(9)]
+    return f"In case {start} the {' '.join(picked)}."
+
+
+def write_corpus(folder: Path, reverse: bool) -> None:
+    """Four documents of three sections, eight sentences each, and twelve questions."""
+    folder.mkdir(parents=True)
+    questions: list[dict[str, Any]] = []
+    manifest = []
+    for number, (stem, words) in enumerate(TOPICS.items()):
+        parts = [f"# About {stem}\n"]
+        for place, title in enumerate(SECTIONS):
+            sentences = [sentence(words, 10 * place + n) for n in range(8)]
+            parts += [f"## {title}\n", "### Detail\n", " ".join(sentences) + "\n"]
+            questions.append({
+                "id": f"{stem}-{place}", "type": "factoid", "document": stem,
+                "question": f"What of the {words[place]} and the {words[place + 3]} in case "
+                            f"{10 * place + 2}?",
+                "anchors": [{"quote": sentences[2]}],
+            })
+        (folder / f"{stem}.md").write_text("\n".join(parts), encoding="utf-8")
+        manifest.append({"path": f"{stem}.md", "source": "toy", "document": stem,
+                         "version": str(number + 1), "current": True, "permitted": True,
+                         "split": "study"})
+    (folder / "secret.md").write_text("# Secret\n\nquillfeather text\n", encoding="utf-8")
+    manifest.append({"path": "secret.md", "source": "toy", "document": "secret", "version": "1",
+                     "current": True, "permitted": False, "split": "study"})
+    questions.append({"id": "reworded", "base": "tides-0", "question": "Say it otherwise?"})
+    questions.append({"id": "nothing", "type": "no-answer", "document": "moss",
+                      "question": "Who?"})
+    if reverse:
+        questions.reverse()
+        manifest.reverse()
+    (folder / "manifest.yaml").write_text(yaml.safe_dump(manifest), encoding="utf-8")
+    (folder / "questions.yaml").write_text(yaml.safe_dump(questions), encoding="utf-8")
+
+
+def make_project(folder: Path, *, reverse: bool = False) -> Path:
+    for name in ("src", "stages"):
+        shutil.copytree(ROOT / name, folder / name,
+                        ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+    for name in ("dvc.yaml", ".dvcignore"):
+        shutil.copy(ROOT / name, folder / name)
+    settings = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    settings["corpora"] = {"toy": {"reader": "markdown", "path": "data/toy"}}
+    settings["embedders"] = {"minilm": settings["embedders"]["minilm"]}
+    settings["primary"]["embedder"] = "minilm"
+    settings["inference"]["iterations"] = 200
+    settings["chunking"] = {"cap_tokens": 60, "floor_tokens": 20}
+    settings["inducers"]["segmenter"]["section_tokens"] = 50
+    (folder / "params.yaml").write_text(yaml.safe_dump(settings, sort_keys=False))
+    (folder / "registration.json").write_text('{"entries": []}\n')
+    write_corpus(folder / "data" / "toy", reverse)
+    for command in (["git", "init", "-q"], ["dvc", "init", "-q"]):
+        run(folder, *command)
+    return folder
+
+
+def run(folder: Path, *command: str, **environment: str) -> str:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False,
+        env={**os.environ, "PATH": path, "MLFLOW_TRACKING_URI": "", **environment},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def ran(output: str) -> list[str]:
+    return re.findall(r"Running stage '([^']+)'", output)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = make_project(tmp_path_factory.mktemp("project"))
+    run(folder, "dvc", "repro", SPANWISE_WORKERS="2")
+    return folder
+
+
+def rows(project: Path, table: str, schema: schemas.Schema) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = schemas.read(project / "artifacts" / table, schema).to_pylist()
+    return found
+
+
+def test_from_documents_to_contrasts(project: Path) -> None:
+    found = {
+        row["name"]: row
+        for row in rows(project, "infer/toy/contrasts.parquet", schemas.CONTRASTS)
+        if row["measure"] == "cov_ndcg@10" and row["family"] == "contrast"
+    }
+    assert set(found) == {"C1", "C2", "C3", "C4"}
+    assert found["C1"]["status"] == "absent" and "language model" in found["C1"]["reason"]
+    for name in ("C2", "C3", "C4"):
+        row = found[name]
+        assert row["status"] == "estimated" and row["standing"] == "exploratory"
+        assert (row["n_questions"], row["n_documents"]) == (12, 4)
+        assert row["ci_low"] <= row["delta"] <= row["ci_high"]
+        assert row["p_holm"] >= row["p"]
+    scored = rows(project, "score/toy/scores.parquet", schemas.SCORES)
+    assert {r["condition"] for r in scored} == {
+        "A0", "A2", "A3-d1", "A3-d2", "A3", "A4", "P", "G2", "G3", "G4", "BM25"
+    }
+    nothing = [r for r in scored if r["question_id"] == "nothing"]
+    assert nothing and all(r["cov_ndcg@10"] is None for r in nothing)
+    assert (project / "reports" / "report.html").exists()
+    assert (project / "reports" / "metrics.json").exists()
+
+
+def test_nothing_of_an_excluded_body_is_anywhere(project: Path) -> None:
+    for path in [*(project / "artifacts").rglob("*"), *(project / "reports").rglob("*")]:
+        if path.is_file() and path.suffix in (".json", ".trec", ".html", ".csv"):
+            assert "quillfeather" not in path.read_text(encoding="utf-8")
+    documents = rows(project, "parse/toy/study/documents.parquet", schemas.DOCUMENTS)
+    assert [d["doc_id"] for d in documents] == sorted(TOPICS)
+
+
+def test_the_recorded_run_file_scores_as_the_pipeline_did(project: Path) -> None:
+    """The door `spanwise score` and the stage agree to the last bit, through files of another form."""
+    import json
+
+    questions = [
+        {"question_id": q["question_id"], "doc_id": q["doc_id"], "text": q["text"],
+         "evidence": q["evidence"], "bundles": q["bundles"]}
+        for q in rows(project, "parse/toy/study/questions.parquet", schemas.QUESTIONS)
+        if q["excluded"] is None
+    ]
+    prefix = {r["chunk_id"]: r["prefix_tokens"]
+              for r in rows(project, "label/toy/labels.parquet", schemas.LABELS)
+              if r["label"] == "induced-path-3"}
+    chunks = [
+        {k: c[k] for k in ("chunk_id", "doc_id", "start", "end", "tokens")}
+        | {"prefix_tokens": prefix[c["chunk_id"]]}
+        for c in rows(project, "chunk/toy/chunks.parquet", schemas.CHUNKS)
+        if c["segmentation"] == "induced"
+    ]
+    for name, listed in (("q", questions), ("c", chunks)):
+        lines = "".join(json.dumps(item) + "\n" for item in listed)
+        (project / f"{name}.jsonl").write_text(lines, encoding="utf-8")
+    expected = {
+        r["question_id"]: r for r in rows(project, "score/toy/scores.parquet", schemas.SCORES)
+    }
+    for condition in ("A3", "A4"):
+        expected = {
+            r["question_id"]: r for r in rows(project, "score/toy/scores.parquet", schemas.SCORES)
+            if r["condition"] == condition
+        }
+        out = run(
+            project, "spanwise", "score", "--questions", "q.jsonl", "--chunks", "c.jsonl", "--run",
+            f"artifacts/retrieve/toy/minilm/trec/{condition}.trec",
+        )
+        scored = [json.loads(line) for line in out.splitlines()]
+        assert len(scored) == len(questions)
+        for row in scored:
+            for measure in row.keys() - {"question_id", "doc_id"}:
+                assert row[measure] == expected[row["question_id"]][measure], (condition, measure)
+
+
+def test_a_second_repro_only_tracks_and_adds_nothing(project: Path) -> None:
+    output = run(project, "dvc", "repro")
+    assert ran(output) == ["track"]
+    assert re.search(r"added 0 runs, kept [1-9]", output)
+
+
+def test_a_new_arm_embeds_only_texts_not_seen_before(project: Path) -> None:
+    path = project / "params.yaml"
+    before = path.read_text()
+    settings = yaml.safe_load(before)
+    settings["conditions"]["G3-d1"] = {
+        "segmentation": "native", "prefix": "path", "depth": 1, "retrieval": "flat"
+    }
+    path.write_text(yaml.safe_dump(settings, sort_keys=False))
+    output = run(project, "dvc", "repro", "label@toy", "embed@toy-minilm")
+    labels = rows(project, "label/toy/labels.parquet", schemas.LABELS)
+    old = {r["text_sha256"] for r in labels if r["label"] != "native-path-1"}
+    new = {r["text_sha256"] for r in labels if r["label"] == "native-path-1"} - old
+    computed = re.search(r"(\d+) of \d+ vectors were computed now", output)
+    assert computed and int(computed.group(1)) == len(new) > 0
+    path.write_text(before)
+    run(project, "dvc", "repro", "embed@toy-minilm")
+
+
+def test_results_are_the_same_bytes_with_other_workers_and_in_another_order(
+    project: Path, tmp_path: Path
+) -> None:
+    other = make_project(tmp_path, reverse=True)
+    run(other, "dvc", "repro", "infer@toy", SPANWISE_WORKERS="1")
+    compared = 0
+    for path in sorted((other / "artifacts").rglob("*")):
+        inside = path.relative_to(other)
+        if path.suffix in (".parquet", ".trec", ".json") and "parse" not in inside.parts:
+            assert path.read_bytes() == (project / inside).read_bytes(), inside
+            compared += 1
+    assert compared > 20
+
+
+def test_show_marks_the_evidence_and_fresh_retrieval_agrees(project: Path) -> None:
+    output = run(project, "spanwise", "show", "tides-0", "--fresh", "--condition", "A3",
+                 "--condition", "A4", "--condition", "A1", "--top", "50")
+    assert "⟦In case 2 the" in output
+    assert output.count("agrees with the record") == 2
+    assert "absent: contexts are written by a language model" in output

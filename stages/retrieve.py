@@ -1,4 +1,4 @@
-"""an index and questions -> ranked lists of each dense condition, as Parquet and as TREC run files."""
+"""an index and questions -> ranked lists of each dense condition, as tables and TREC run files."""
 
 from spanwise import layout, params
 from spanwise.corpora.records import load_questions

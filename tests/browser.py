@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import select
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -16,6 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+SECONDS = 30
+"""How long an answer may take."""
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (
@@ -66,6 +70,7 @@ class Tab:
 
     def _read(self) -> dict[str, Any]:
         while b"\0" not in self._rest:
+            assert select.select([self._told], [], [], SECONDS)[0], f"no answer in {SECONDS} s"
             got = os.read(self._told, 1 << 20)
             assert got, "the browser closed its pipe"
             self._rest += got
@@ -79,11 +84,12 @@ class Tab:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         still = {"name": "prefers-reduced-motion", "value": "reduce"}
         self.call("Emulation.setEmulatedMedia", features=[scheme, still])
-        # A change of fragment alone loads nothing.
-        self.call("Page.navigate", url="about:blank")
-        self.call("Page.navigate", url=url)
-        self.run("new Promise(done => document.readyState === 'complete' ? done(1) : "
-                 "addEventListener('load', () => done(1)))")
+        # By way of a blank page: a change of fragment alone would load nothing.
+        for place in ("about:blank", url):
+            self.events = [e for e in self.events if e["method"] != "Page.loadEventFired"]
+            self.call("Page.navigate", url=place)
+            while not any(e["method"] == "Page.loadEventFired" for e in self.events):
+                self.events.append(self._read())
 
     def run(self, expression: str) -> Any:
         """The value of a JavaScript expression in the page; promises are waited for."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,13 @@ import pytest
 
 from spanwise import schemas
 from spanwise.errors import DecodingError, InputError, QuestionError, RunError
-from spanwise.measures import tables
+from spanwise.measures import arrays, ideal, tables
 from spanwise.measures.arrays import Chunks, Gold
 from spanwise.measures.door import score_files
 from spanwise.measures.evaluate import Evaluator
 from spanwise.measures.files import read_chunks, read_questions, read_scores, score_lines
 from spanwise.measures.trec import read_run
+from spanwise.spans import Span
 
 CHUNKS = [
     {"chunk_id": "a:0-60", "doc_id": "a", "start": 0, "end": 60, "tokens": 500},
@@ -104,6 +106,36 @@ def test_what_is_zero_above_one_or_null_is_counted(tmp_path: Path) -> None:
     assert nothing.column("coverage@2048").to_pylist() == [None] * 3
     assert nothing.column("cov_ndcg@10").to_pylist() == scores.column("cov_ndcg@10").to_pylist()
     assert nothing.mean("coverage@512") == (None, 0)
+
+
+def test_gains_that_differ_by_rounding_alone_are_equal(tmp_path: Path) -> None:
+    # X = [90,120) gains .1 + .2, which is .30000000000000004 in doubles, and Y = [70,100) gains .3.
+    # They tie, so Y goes first for its start. After Y, X gains .2 and V = [65,90) .05; had X gone
+    # first, V would have gained .25.
+    spans = [{"start": 0, "end": 100}, {"start": 100, "end": 200}]
+    places = {"X": (90, 120), "Y": (70, 100), "V": (65, 90)}
+    chunks = [
+        {"chunk_id": name, "doc_id": "a", "start": s, "end": e} for name, (s, e) in places.items()
+    ]
+    scores = score_files(
+        put(tmp_path / "Q", [{**QUESTIONS[0], "evidence": spans}]), put(tmp_path / "C", chunks),
+        put(tmp_path / "R", "q1 Q0 X 1 2 t\nq1 Q0 V 2 1 t\n"),
+    )
+    assert 0.1 + 0.2 > 0.3
+    ratio = (0.3 + 0.25 / math.log2(3)) / (0.3 + 0.2 / math.log2(3) + 0.05 / 2)
+    assert scores.values["cov_ndcg@10"][0] == pytest.approx(ratio, abs=1e-12)
+    evidence = [Span(0, 100), Span(100, 200)]
+    order = ideal([Span(*place) for place in places.values()], evidence)
+    assert order == [Span(70, 100), Span(90, 120), Span(65, 90)]
+
+
+def test_chunks_stand_by_document_start_end_and_id() -> None:
+    found = arrays.chunks(
+        ["z", "b", "a", "y", "c"], ["b", "a", "a", "a", "a"], [0, 0, 0, 0, 5], [1, 9, 9, 2, 6],
+        [1] * 5,
+    )
+    assert found.chunk_ids.to_pylist() == ["y", "a", "b", "c", "z"]
+    assert found.order.tolist() == [3, 0, 1, 2, 4]      # among a b c y z
 
 
 @pytest.mark.parametrize(("text", "expected"), [

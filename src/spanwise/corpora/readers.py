@@ -88,8 +88,8 @@ def _folder(
     options: none are known.
     returns: the corpus. A file without text (empty, white space, headings alone) is no document:
              it counts, and so do the questions about it.
-    raises:  CorpusError if no document of the study is left, and what the view, the decoder, the reader and the
-             questions raise.
+    raises:  CorpusError if no document of the study is left, and what the view, the decoder, the
+             reader and the questions raise.
     """
     from spanwise.corpora.view import open_view
     from spanwise.questions.authored import read_questions

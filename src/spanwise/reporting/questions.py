@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -103,12 +104,11 @@ def excerpt(
         first = 2 * LONGEST // 3
         missing = len(text) - LONGEST
         text = f"{text[:first]} […] {text[len(text) - (LONGEST - first):]}"
-    before = body[max(0, start - AROUND) : start]
-    after = body[end : end + AROUND]
-    if start > AROUND:
-        before = "…" + before
-    if end + AROUND < len(body):
-        after += "…"
+    before, after = body[max(0, start - AROUND) : start], body[end : end + AROUND]
+    if start > AROUND:  # from the next word on
+        before = "…" + re.sub(r"^\S*\s", "", before)
+    if end + AROUND < len(body):  # up to the last whole word
+        after = re.sub(r"(?<=\s)\S*$", "", after) + "…"
     return [documents[item["doc_id"]], start, end, before, text, after, missing]
 
 

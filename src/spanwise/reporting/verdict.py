@@ -174,7 +174,11 @@ def sentence(row: Row, spread: Spread | None, params: Params) -> Sentence:
         answer = "Undetermined."
         if row["delta"] and row["ci_low"] is not None:
             other = row["b"] if up else row["a"]
-            answer = f"Undetermined: {leaning} came out ahead of {other} by no more than chance."
+            answer = f"Undetermined: {leaning} came out ahead of {other}, "
+            if row["ci_low"] > 0 or row["ci_high"] < 0:
+                answer += f"but not clearly once {_family(params)} are counted."
+            else:
+                answer += "by what chance alone could give."
         if row["ci_low"] is None:
             answer += " All questions are about one document, so no interval can be given."
     p = (
@@ -194,6 +198,13 @@ def sentence(row: Row, spread: Spread | None, params: Params) -> Sentence:
     return Sentence(
         row["name"], told.title, told.asks, answer, figures, row["standing"], says.state, says.words
     )
+
+
+def _family(params: Params) -> str:
+    """The family of contrasts in words; small numbers are written out."""
+    size = len(params.contrasts)
+    written = {2: "two", 3: "three", 4: "four", 5: "five", 6: "six"}.get(size, str(size))
+    return f"the {written} contrasts"
 
 
 def _equals(text: str) -> str:

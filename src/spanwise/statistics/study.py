@@ -108,7 +108,7 @@ def _measure(
     params, primary = study.params, study.params.primary
     size = len(params.contrasts)  # Holm's m, also where a contrast is absent
     families: list[_Family] = [
-        ("contrast", params.contrasts, size, None), ("step", params.steps, None, None)
+        ("contrast", params.contrasts, size, None), ("step", params.steps, len(params.steps), None)
     ]
     if measure == primary.measure:
         joined = connected(study.documents.values())

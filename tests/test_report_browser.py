@@ -157,7 +157,7 @@ def test_the_table_filters_and_sorts(tab: Tab, url: str) -> None:
         ({place}.querySelector('input'))""")
     column = "A3"
     heads = f"[...{place}.querySelectorAll('.asked > thead th')]"
-    at = tab.run(f"{heads}.findIndex(h => h.textContent === '{column}')")
+    at = tab.run(f"{heads}.findIndex(h => h.textContent.trim() === '{column}')")
     for order in ("descending", "ascending"):
         tab.press(f"#c-harbour .asked > thead th:nth-child({at + 1}) button")
         assert tab.run(f"{heads}[{at}].ariaSort") == order

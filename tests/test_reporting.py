@@ -118,6 +118,20 @@ def test_sentences_say_which_way_how_much_and_how_sure() -> None:
     assert below.answer == "The right path does worse than another document's."
 
 
+def test_an_undetermined_contrast_is_told_by_its_interval() -> None:
+    wide = Spread((-0.012, 0.03), 0.01)
+    across = sentence(row(p_holm=0.4, ci_low=-0.01, ci_high=0.05), wide, SETTINGS)
+    assert across.answer == (
+        "Undetermined: A3 came out ahead of P, by what chance alone could give.")
+    # 2.802 standard errors of .01 are .028.
+    assert across.badge == "underpowered"
+    assert across.figures.endswith("only a difference of about 0.03 would be found 4 times in 5")
+    below = row(p_holm=0.06, delta=-0.02, ci_low=-0.04, ci_high=-0.001)
+    assert sentence(below, wide, SETTINGS).answer == (
+        "Undetermined: P came out ahead of A3, but not clearly once the four contrasts are "
+        "counted.")
+
+
 def test_an_absent_contrast_gives_its_reason_and_no_figure() -> None:
     figures = dict.fromkeys(
         ("mean_a", "mean_b", "delta", "ci_low", "ci_high", "p", "dz", "p_holm"))
@@ -377,6 +391,14 @@ def test_scores_of_a_question_are_those_of_the_table(root: Path, harbour: Corpus
         for (name, _, _), value in zip(found["conditions"], question["scores"], strict=True):
             expected = known[name, question["id"]]
             assert value == (None if expected is None else round(expected, 4))
+
+
+def test_an_excerpt_begins_and_ends_at_words() -> None:
+    body = "word " * 100 + "gold" + " word" * 100
+    _, _, _, before, text, after, missing = excerpt(
+        {"doc_id": "x", "start": 500, "end": 504}, {"x": {"body": body}}, {"x": 0})
+    assert (text, missing) == ("gold", 0)
+    assert before == "…" + "word " * 51 and after == " word" * 51 + " …"
 
 
 def test_an_excerpt_keeps_both_ends_of_long_evidence() -> None:

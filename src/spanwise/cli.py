@@ -197,6 +197,26 @@ def register(
 
 
 @app.command()
+def profile(
+    name: Annotated[str, typer.Argument(help="A file of profiles/, without .yaml.")],
+) -> None:
+    """Apply a whole set-up to params.yaml: `study` is the published one."""
+    from spanwise import profiles
+
+    typer.echo(f"params.yaml now has {name}'s {', '.join(profiles.apply(name))}; run `dvc repro`")
+
+
+@app.command()
+def report() -> None:
+    """Build reports/ anew from the artifacts that are there."""
+    from spanwise import params
+    from spanwise.reporting.build import report as build
+
+    build(Path(), params.load())
+    typer.echo("reports/report.html")
+
+
+@app.command()
 def ui(port: Annotated[int, typer.Option(help="Port on this machine.")] = 5000) -> None:
     """Serve MLflow's page over mlruns/ on this machine alone."""
     import subprocess

@@ -227,6 +227,14 @@ class Encoder:
     def __init__(self, model: Path, settings: EmbedderSettings) -> None:
         from sentence_transformers import SentenceTransformer
 
+        if settings.device == "cuda":
+            import torch
+
+            if not torch.cuda.is_available():
+                raise ParamsError(
+                    f"embedder {settings.model}: params.yaml says device cuda, and no such device is "
+                    "here; set device: cpu and batch_size: 1"
+                )
         self.settings = settings
         loaded: Any = SentenceTransformer(str(model), device=settings.device)
         loaded.max_seq_length = settings.max_seq_length

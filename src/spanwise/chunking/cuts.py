@@ -126,8 +126,10 @@ def split(ruler: Ruler, start: int, end: int, cap: int) -> list[int]:
         target = first + rest / parts
         at_least = first + rest - (parts - 1) * cap
         cuts = ruler.between(start, end)
-        places = [(int(np.searchsorted(ruler.starts, cut)), cut) for cut in cuts]
-        fitting = [(place, cut) for place, cut in places if first < place <= first + cap]
+        # Cuts up to the first token that no longer fits; the rest of a long text is not looked at.
+        near = ruler.between(start, min(end, int(ruler.starts[first + cap]) + 1))
+        places = np.searchsorted(ruler.starts, near).tolist()
+        fitting = [item for item in zip(places, near, strict=True) if item[0] > first]
         feasible = [item for item in fitting if item[0] >= at_least] or fitting
         _, start = min(feasible, key=lambda item: (abs(item[0] - target), item[1]))
         ends.append(start)

@@ -232,8 +232,8 @@ class Encoder:
 
             if not torch.cuda.is_available():
                 raise ParamsError(
-                    f"embedder {settings.model}: params.yaml says device cuda, and no such device is "
-                    "here; set device: cpu and batch_size: 1"
+                    f"embedder {settings.model}: params.yaml says device cuda, and no such device "
+                    "is here; set device: cpu and batch_size: 1"
                 )
         self.settings = settings
         loaded: Any = SentenceTransformer(str(model), device=settings.device)

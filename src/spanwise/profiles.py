@@ -25,7 +25,8 @@ def apply(name: str, path: Path = Path("params.yaml"), folder: Path = FOLDER) ->
 
     known = sorted(file.stem for file in folder.glob("*.yaml"))
     if name not in known:
-        raise ParamsError(f"no profile {name!r} in {folder}/; there are {', '.join(known) or 'none'}")
+        there = ", ".join(known) or "none"
+        raise ParamsError(f"no profile {name!r} in {folder}/; there are {there}")
     yaml = YAML()
     yaml.preserve_quotes = True
     yaml.width = 100

@@ -125,7 +125,6 @@ def split(ruler: Ruler, start: int, end: int, cap: int) -> list[int]:
         first = int(np.searchsorted(ruler.starts, start))
         target = first + rest / parts
         at_least = first + rest - (parts - 1) * cap
-        cuts = ruler.between(start, end)
         # Cuts up to the first token that no longer fits; the rest of a long text is not looked at.
         near = ruler.between(start, min(end, int(ruler.starts[first + cap]) + 1))
         places = np.searchsorted(ruler.starts, near).tolist()

@@ -2,7 +2,7 @@
 
 from spanwise import layout, models, params, schemas
 from spanwise.chunking.chunks import chunk_corpus
-from spanwise.corpora.records import load_documents
+from spanwise.documents.records import load_documents
 from spanwise.structure.records import load_trees
 
 

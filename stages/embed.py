@@ -1,7 +1,7 @@
 """labelled chunks and questions -> one vector for each distinct text."""
 
 from spanwise import layout, params, schemas
-from spanwise.corpora.records import load_documents, load_questions
+from spanwise.documents.records import load_documents, load_questions
 from spanwise.embedding import embed, query_text
 from spanwise.labelling import texts
 from spanwise.window import beyond
@@ -10,7 +10,7 @@ from spanwise.window import beyond
 def main(name: str, embedder: str) -> None:
     settings = params.load().embedders[embedder]
     labels = schemas.read(layout.stage("label", name) / "labels.parquet", schemas.LABELS)
-    questions = load_questions(layout.parse(name))
+    questions = load_questions(layout.parse(name)).to_pylist()
     passages = texts(labels, load_documents(layout.parse(name)))
     queries = [query_text(settings, question["text"]) for question in questions]
     vectors, computed = embed(

@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from spanwise import layout, params, schemas
-from spanwise.corpora.records import load_documents
+from spanwise.documents.records import load_documents
 from spanwise.embedding import load
 from spanwise.index import build, rows
 from spanwise.labelling import texts

@@ -1,7 +1,7 @@
 """documents -> induced section trees."""
 
 from spanwise import layout, models, params
-from spanwise.corpora.records import load_documents
+from spanwise.documents.records import load_documents
 from spanwise.structure.induction import induce
 
 

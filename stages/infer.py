@@ -3,20 +3,17 @@
 from collections import Counter
 
 from spanwise import layout, params, registration, schemas
-from spanwise.corpora.records import load_questions
+from spanwise.documents.records import load_questions
 from spanwise.statistics.study import Study, contrasts, means
 
 
 def main(name: str) -> None:
     settings = params.load()
-    questions = load_questions(layout.parse(name))
+    chunked = layout.read_report(layout.stage("chunk", name) / "report.json")
+    questions = load_questions(
+        layout.parse(name), chunked["unusable_induced_trees"]
+    ).to_pylist()
     parsed = layout.read_report(layout.stage("parse", name) / "report.json")["study"]
-    unusable = set(
-        layout.read_report(layout.stage("chunk", name) / "report.json")["unusable_induced_trees"]
-    )
-    for question in questions:
-        if question["excluded"] is None and question["doc_id"] in unusable:
-            question["excluded"] = "its document has no usable induced tree"
     scored = layout.read_report(layout.stage("score", name) / "report.json")
     standing = registration.standing(settings, name, parsed["digests"])
     study = Study(
@@ -27,6 +24,7 @@ def main(name: str) -> None:
         {
             q["question_id"]: sorted({q["doc_id"], *(e["doc_id"] for e in q["evidence"])})
             for q in questions
+            if q["excluded"] is None and q["base"] is None
         },
         frozenset(q["question_id"] for q in questions if q["excluded"] is not None),
     )

@@ -1,7 +1,7 @@
 """chunks -> chunks with their prefixes."""
 
 from spanwise import layout, models, params, schemas
-from spanwise.corpora.records import load_documents
+from spanwise.documents.records import load_documents
 from spanwise.labelling import label
 
 

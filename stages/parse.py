@@ -4,7 +4,7 @@ from pathlib import Path
 
 from spanwise import layout, params, schemas
 from spanwise.corpora.readers import read_split
-from spanwise.corpora.records import digests, document_tables, question_table
+from spanwise.documents.records import digests, document_tables, question_table
 from spanwise.errors import CorpusError
 from spanwise.structure.model import verify
 from spanwise.structure.native import native_tree

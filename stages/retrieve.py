@@ -1,14 +1,14 @@
 """an index and questions -> ranked lists of each dense condition, as tables and TREC run files."""
 
 from spanwise import layout, params
-from spanwise.corpora.records import load_questions
+from spanwise.documents.records import load_questions
 from spanwise.embedding import load, query_text
 from spanwise.retrieval.runs import dense, write_runs
 
 
 def main(name: str, embedder: str) -> None:
     settings = params.load()
-    questions = load_questions(layout.parse(name))
+    questions = load_questions(layout.parse(name)).to_pylist()
     absent = layout.read_report(layout.stage("label", name) / "report.json")["absent"]
     encoder = settings.embedders[embedder]
     asked = [query_text(encoder, question["text"]) for question in questions]

@@ -3,13 +3,13 @@
 import pyarrow.compute as pc
 
 from spanwise import layout, params, schemas
-from spanwise.corpora.records import load_documents, load_questions
+from spanwise.documents.records import load_documents, load_questions
 from spanwise.retrieval.runs import lexical, write_runs
 
 
 def main(name: str) -> None:
     settings = params.load()
-    questions = load_questions(layout.parse(name))
+    questions = load_questions(layout.parse(name)).to_pylist()
     table = schemas.read(layout.stage("chunk", name) / "chunks.parquet", schemas.CHUNKS)
     bodies = {d.doc_id: d.body for d in load_documents(layout.parse(name))}
     runs = []

@@ -1,12 +1,14 @@
 """ranked lists -> one row for each question and condition, all measures."""
 
 from spanwise import layout, params, schemas
-from spanwise.measures.study import Scorer, mean_recall
+from spanwise.documents.records import load_questions
+from spanwise.measures.study import Scorer
 
 
 def main(name: str) -> None:
     settings = params.load()
-    questions = schemas.read(layout.parse(name) / "questions.parquet", schemas.QUESTIONS)
+    chunked = layout.read_report(layout.stage("chunk", name) / "report.json")
+    questions = load_questions(layout.parse(name), chunked["unusable_induced_trees"])
     scorer = Scorer(
         questions,
         schemas.read(layout.stage("chunk", name) / "chunks.parquet", schemas.CHUNKS),
@@ -23,7 +25,7 @@ def main(name: str) -> None:
             first = {name: scorer.gold_first(name, runs) for name in counts[embedder]}
         else:
             routing = schemas.read(folder / "routing.parquet", schemas.ROUTING)
-            recall[embedder] = mean_recall(routing)
+            recall[embedder] = scorer.mean_recall(routing)
     folder = layout.stage("score", name)
     schemas.write(folder / "scores.parquet", schemas.SCORES, schemas.table(schemas.SCORES, rows))
     layout.write_report(

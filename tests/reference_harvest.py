@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from rapidfuzz import fuzz
 
-from spanwise.corpora.harvest import FUZZY_RATIO
-from spanwise.corpora.model import Document
+from spanwise.documents.model import Document
+from spanwise.questions.harvest import FUZZY_RATIO
 from spanwise.spans import Span
 
 

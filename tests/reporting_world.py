@@ -16,8 +16,8 @@ import yaml
 
 from spanwise import layout, params, schemas
 from spanwise.chunking.chunks import Chunk, chunk_corpus
-from spanwise.corpora.model import Builder, Corpus, Document, Question
-from spanwise.corpora.records import document_tables, question_table
+from spanwise.documents.model import Builder, Corpus, Document, Question
+from spanwise.documents.records import document_tables, question_table
 from spanwise.labelling import label
 from spanwise.measures.study import Scorer
 from spanwise.params import Params

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from spanwise.corpora.markdown import read_document
-from spanwise.corpora.model import Document, Question
+from spanwise.documents.model import Document, Question
 from spanwise.errors import AnchorError, DecodingError, QuestionError
 from spanwise.questions.anchors import Anchor, locate, nearest, occurrences, parse
 from spanwise.questions.authored import read_questions

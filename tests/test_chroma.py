@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from spanwise.corpora.chroma import read
-from spanwise.corpora.model import Heading
+from spanwise.documents.model import Heading
 from spanwise.errors import CorpusError, DecodingError, ParamsError, QuestionError
 from spanwise.spans import Evidence
 

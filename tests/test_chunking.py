@@ -9,7 +9,7 @@ from spanwise.chunking.chunks import chunk_corpus, chunk_fixed, chunk_structural
 from spanwise.chunking.cuts import measure, split
 from spanwise.chunking.fixed import fixed
 from spanwise.chunking.structural import structural
-from spanwise.corpora.model import Builder, Document
+from spanwise.documents.model import Builder, Document
 from spanwise.params import ChunkingSettings
 from spanwise.spans import Span, tiles
 from spanwise.structure.native import native_tree

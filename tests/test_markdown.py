@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from spanwise.corpora import text as plain
 from spanwise.corpora.markdown import read_document, read_if_any
-from spanwise.corpora.model import SEPARATOR, Document, Heading
+from spanwise.documents.model import SEPARATOR, Document, Heading
 from spanwise.errors import CorpusError, MarkupError
 from spanwise.spans import Span
 from spanwise.text.decoding import decode

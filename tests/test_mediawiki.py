@@ -14,14 +14,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from conftest import corpora_folder
 from spanwise.corpora.buckets import BUCKETS, bucket_of, categories, is_featured
 from spanwise.corpora.dump import pages
 from spanwise.corpora.mediawiki import read, read_wikitext, words_at_most
-from spanwise.corpora.model import Corpus, Document
 from spanwise.corpora.wikilines import without_quotes
 from spanwise.corpora.wikitext import flatten
+from spanwise.documents.model import Corpus, Document
 from spanwise.errors import CorpusError, MarkupError, ParamsError
+
+from .conftest import corpora_folder
 
 EVERYTHING = {"min_words": 0, "min_depth": 0, "min_sections": 0}
 

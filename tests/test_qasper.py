@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conftest import corpora_folder
-from reference_harvest import best_run, headings_of
-from spanwise.corpora.harvest import Matcher
-from spanwise.corpora.model import Builder, Corpus, Document
 from spanwise.corpora.qasper import read
+from spanwise.documents.model import Builder, Corpus, Document
 from spanwise.errors import CorpusError, ParamsError, QuestionError
+from spanwise.questions.harvest import Matcher
 from spanwise.spans import Evidence
+
+from .conftest import corpora_folder
+from .reference_harvest import best_run, headings_of
 
 A = "Attention is computed over every pair of words in the sentence, at a quadratic cost."
 B = "We train for ten epochs with a batch of thirty-two sentences\nand a falling learning rate."

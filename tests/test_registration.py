@@ -1,4 +1,4 @@
-"""Confirmatory only while everything equals the last entry."""
+"""Confirmatory only while everything equals what was registered first."""
 
 from __future__ import annotations
 
@@ -64,6 +64,9 @@ def test_amendments_need_a_reason_and_earlier_entries_stay(tmp_path: Path) -> No
         register(settings(inference__seed=1), {"handbook": DIGESTS}, "def", " ", path)
     register(settings(inference__seed=1), {"handbook": DIGESTS}, "def", "another seed", path)
     assert [entry["parent_commit"] for entry in load(path)] == ["abc", "def"]
+    # What an amendment changes for a corpus that was registered before stays a deviation.
+    found = standing(settings(inference__seed=1), "handbook", DIGESTS, path)
+    assert found.differences == ("inference.seed: registered 20260710, ran 1",)
 
 
 def test_a_file_that_is_no_registration_is_refused(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from spanwise.corpora.model import Builder, Document
+from spanwise.documents.model import Builder, Document
 from spanwise.structure.model import Section, Tree, make, verify
 from spanwise.structure.native import native_tree
 from spanwise.structure.segmenter import Segmenter, merge_order, partition, phrases, scatter

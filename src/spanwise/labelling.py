@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from spanwise import schemas
-from spanwise.corpora.model import Document, sha256
+from spanwise.documents.model import Document, sha256
 from spanwise.params import Condition, PlaceboSettings
 from spanwise.prefixes import cut, placebo, prefix_of, render, rendered
 from spanwise.text.tokens import Tokenizer

@@ -1,8 +1,8 @@
 """What was fixed beforehand, and the comparison with what ran.
 
 registration.json is written and committed before the strong embedder first runs on a corpus. A
-result is confirmatory only while everything that it depends on equals the last entry; until there
-is one, and for whatever deviates from it, all output says exploratory.
+result is confirmatory only while everything that it depends on equals the first entry that names
+its corpus; until there is one, and for whatever deviates from it, all output says exploratory.
 """
 
 from __future__ import annotations
@@ -138,19 +138,20 @@ def register_now(params: Params, reason: str) -> str:
 def standing(
     params: Params, corpus: str, digests: Mapping[str, str], path: Path = FILE
 ) -> Standing:
-    """Compare what ran on one corpus with the last entry."""
+    """Compare what ran on one corpus with the first entry that names it.
+
+    The first and not the last: an amendment may have been made after the results were seen, so what
+    it changes for a corpus is a deviation, listed like any other.
+    """
     entries = load(path)
     if not entries:
-        return Standing("exploratory", (f"nothing is registered: {path} does not exist",), None)
-    entry = entries[-1]
+        return Standing("exploratory", (f"nothing is registered in {path}",), None)
+    entry = next((e for e in entries if corpus in e["protocol"]["corpora"]), None)
+    if entry is None:
+        return Standing("exploratory", (f"corpus {corpus} is not registered",), None)
     registered, ran = dict(entry["protocol"]), protocol(params, {corpus: digests})
-    corpora = registered.pop("corpora", {})
-    differences = []
-    if corpus not in corpora:
-        differences.append(f"corpus {corpus} is not registered")
-    else:
-        registered["corpora"] = {corpus: corpora[corpus]}
-        differences = list(_differences(registered, ran, ""))
+    registered["corpora"] = {corpus: registered["corpora"][corpus]}
+    differences = list(_differences(registered, ran, ""))
     word = "exploratory" if differences else "confirmatory"
     return Standing(word, tuple(differences), entry["parent_commit"])
 

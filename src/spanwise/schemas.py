@@ -126,7 +126,8 @@ MEANS = _schema(
     embedder=_TEXT, reranker=_TEXT, condition=_TEXT, slice=_TEXT, measure=_TEXT,
     n_questions=_INT, undefined=_INT, mean=_Nullable(_FLOAT),
 )
-# family: contrast, step or dose; standing: confirmatory or exploratory; status: estimated, or
+# family: contrast, connected (the same with documents that share a question as one cluster), step
+# or dose; standing: confirmatory or exploratory; status: estimated, or
 # absent with a reason (then every figure is null). Slice `primary` throughout.
 CONTRASTS = _schema(
     "contrasts", ["embedder", "reranker", "measure", "family", "name"],

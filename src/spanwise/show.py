@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow.compute as pc
 
 from spanwise import layout, schemas
-from spanwise.corpora.records import load_documents, load_questions
+from spanwise.documents.records import load_documents, load_questions
 from spanwise.errors import InputError
 from spanwise.params import Params
 from spanwise.spans import Span, merge
@@ -35,7 +35,7 @@ def find(params: Params, question_id: str) -> Found:
     """
     ids: list[str] = []
     for corpus in params.corpora:
-        for question in load_questions(layout.parse(corpus)):
+        for question in load_questions(layout.parse(corpus)).to_pylist():
             if question["question_id"] == question_id:
                 bodies = {d.doc_id: d.body for d in load_documents(layout.parse(corpus))}
                 return Found(corpus, question, bodies)

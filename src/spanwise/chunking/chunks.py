@@ -10,7 +10,7 @@ from typing import Any
 from spanwise.chunking.cuts import Ruler, measure
 from spanwise.chunking.fixed import fixed
 from spanwise.chunking.structural import structural
-from spanwise.corpora.model import Document
+from spanwise.documents.model import Document
 from spanwise.errors import CorpusError
 from spanwise.params import ChunkingSettings
 from spanwise.structure.model import Tree

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from spanwise.corpora.model import Document, Paragraph
+from spanwise.documents.model import Document, Paragraph
 from spanwise.text.sentences import line_ends, sentence_ends
 from spanwise.text.tokens import Tokenizer
 

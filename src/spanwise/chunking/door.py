@@ -11,7 +11,7 @@ from typing import Any
 from spanwise.chunking.chunks import chunk_fixed, chunk_structural
 from spanwise.chunking.cuts import measure
 from spanwise.chunking.units import blocks, sections, windows
-from spanwise.corpora.model import Document, document_id
+from spanwise.documents.model import Document, document_id
 from spanwise.errors import InputError
 from spanwise.params import ChunkingSettings
 from spanwise.spans import Span

@@ -5,7 +5,7 @@ None of them adds a heading or anything else to a unit: a unit's text is its sli
 
 from __future__ import annotations
 
-from spanwise.corpora.model import Document
+from spanwise.documents.model import Document
 from spanwise.errors import InputError
 from spanwise.spans import Span
 from spanwise.text.tokens import Tokenizer

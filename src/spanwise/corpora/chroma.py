@@ -18,7 +18,7 @@ from typing import Any
 
 from spanwise.corpora import markdown
 from spanwise.corpora import text as plain
-from spanwise.corpora.model import Builder, Corpus, Document, Question, document_id
+from spanwise.documents.model import Builder, Corpus, Document, Question, document_id
 from spanwise.errors import CorpusError, MarkupError, ParamsError, QuestionError
 from spanwise.spans import Evidence, Span
 from spanwise.text.decoding import mended, read_text

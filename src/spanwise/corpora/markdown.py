@@ -22,7 +22,7 @@ from markdown_it.rules_block.fence import fence as _fence_rule
 from markdown_it.token import Token
 from mdit_py_plugins.front_matter import front_matter_plugin
 
-from spanwise.corpora.model import Builder, Document, Paragraph
+from spanwise.documents.model import Builder, Document, Paragraph
 from spanwise.errors import CorpusError, MarkupError
 from spanwise.spans import Span
 

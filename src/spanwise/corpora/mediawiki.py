@@ -22,8 +22,8 @@ import numpy as np
 
 from spanwise.corpora.buckets import BUCKETS, bucket_of, categories, is_featured
 from spanwise.corpora.dump import Page, dump_files, pages
-from spanwise.corpora.model import Corpus, Document, document_id
 from spanwise.corpora.wikitext import flatten, read_wikitext
+from spanwise.documents.model import Corpus, Document, document_id
 from spanwise.errors import CorpusError, ParamsError
 
 __all__ = ["Settings", "read", "read_wikitext"]

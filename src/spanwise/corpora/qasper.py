@@ -25,9 +25,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from spanwise.corpora.harvest import Matcher
-from spanwise.corpora.model import Builder, Corpus, Document, Question, document_id
+from spanwise.documents.model import Builder, Corpus, Document, Question, document_id
 from spanwise.errors import CorpusError, ParamsError, QuestionError
+from spanwise.questions.harvest import Matcher
 from spanwise.spans import Evidence
 
 FLOAT = "FLOAT SELECTED"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
 
-from spanwise.corpora.model import Corpus, Document
+from spanwise.documents.model import Corpus, Document
 from spanwise.errors import CorpusError, ParamsError
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
-from spanwise.corpora.model import Builder, Document
+from spanwise.documents.model import Builder, Document
 from spanwise.errors import CorpusError
 from spanwise.spans import Span
 

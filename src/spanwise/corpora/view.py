@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from spanwise.corpora.model import document_id
+from spanwise.documents.model import document_id
 from spanwise.errors import CorpusError
 from spanwise.text.lists import Item, read_list, unknown_keys
 

@@ -6,7 +6,7 @@ A line goes on with the paragraph before it, unless it is blank, of another kind
 from __future__ import annotations
 
 from spanwise.corpora import wikilines, wikitables
-from spanwise.corpora.model import Builder
+from spanwise.documents.model import Builder
 
 
 class Gatherer:

@@ -38,8 +38,8 @@ from mwparserfromhell.nodes import (
 from mwparserfromhell.wikicode import Wikicode
 
 from spanwise.corpora import wikilines, wikitables, wikitemplates
-from spanwise.corpora.model import Builder, Document
 from spanwise.corpora.wikiparagraphs import Gatherer
+from spanwise.documents.model import Builder, Document
 from spanwise.errors import MarkupError
 
 _DROPPED_TAGS = frozenset(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -65,22 +65,30 @@ class Scorer:
             for row in runs.filter(pc.equal(runs["condition"], condition)).to_pylist()
             if row["rank"] == 1
         }
-        asked = [
-            row["question_id"]
-            for row in self.questions.select(["question_id", "base", "excluded"]).to_pylist()
-            if row["base"] is None and row["excluded"] is None
-        ]
+        asked = self._primary()
         hits = sum((question, first.get(question)) in relevant for question in asked)
         share = hits / len(asked) if asked else 0.0
         return {"questions": len(asked), "gold_first": hits, "share": share}
 
+    def mean_recall(self, routing: pa.Table) -> dict[str, dict[str, float | int | None]]:
+        """Mean section recall of each routed condition over the primary questions."""
+        asked = self._primary()
+        rows = [row for row in routing.to_pylist() if row["question_id"] in asked]
+        found: dict[str, dict[str, float | int | None]] = {}
+        for name in sorted({row["condition"] for row in rows}):
+            known = [
+                row["section_recall"]
+                for row in rows
+                if row["condition"] == name and row["section_recall"] is not None
+            ]
+            mean = math.fsum(known) / len(known) if known else None
+            found[name] = {"questions": len(known), "section_recall": mean}
+        return found
 
-def mean_recall(routing: pa.Table) -> dict[str, dict[str, float | int | None]]:
-    """Mean section recall of each routed condition over the questions that have evidence."""
-    found: dict[str, dict[str, float | int | None]] = {}
-    for name in sorted(set(routing["condition"].to_pylist())):
-        mine = routing.filter(pc.equal(routing["condition"], name))["section_recall"]
-        known: Sequence[float] = mine.drop_null().to_pylist()
-        mean = math.fsum(known) / len(known) if known else None
-        found[name] = {"questions": len(known), "section_recall": mean}
-    return found
+    def _primary(self) -> set[str]:
+        """Answerable questions that are no rewordings."""
+        return {
+            row["question_id"]
+            for row in self.questions.select(["question_id", "base", "excluded"]).to_pylist()
+            if row["base"] is None and row["excluded"] is None
+        }

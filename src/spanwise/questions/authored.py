@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from spanwise.corpora.model import Document, Question, document_id
+from spanwise.documents.model import Document, Question, document_id
 from spanwise.errors import AnchorError, QuestionError
 from spanwise.questions.anchors import Anchor, locate, parse
 from spanwise.spans import Evidence

@@ -70,7 +70,7 @@ def figure(value: float | None, digits: int = 3) -> str:
     return (text.lstrip("-") if float(text) == 0 else text).replace("-", "−")
 
 
-def interval(low: float | None, high: float | None) -> str:
+def interval(low: float | None, high: float | None, digits: int = 3) -> str:
     """An interval of a difference.
 
     >>> interval(-0.003, 0.0271)
@@ -78,7 +78,7 @@ def interval(low: float | None, high: float | None) -> str:
     """
     if low is None or high is None:
         return NONE
-    return f"[{signed(low)}, {signed(high)}]"
+    return f"[{signed(low, digits)}, {signed(high, digits)}]"
 
 
 def probability(value: float | None, iterations: int, family: int = 1) -> str:

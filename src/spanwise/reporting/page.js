@@ -51,9 +51,9 @@
   function columns(data) {
     const made = [
       { title: "Question", sort: (q) => q.id, head: true },
+      // Stands under the question and shares its heading: titles are long.
+      { title: "Document", sort: (q) => data.documents[q.doc][1], under: true },
       { title: "Type", sort: (q) => q.type, cell: (q) => q.type },
-      { title: "Document", sort: (q) => data.documents[q.doc][1],
-        cell: (q) => data.documents[q.doc][1] },
       { title: "Spread", hint: "standard deviation of the scores over conditions", sort: (q) => q.spread, cell: (q) => fixed(q.spread), number: true },
     ];
     data.conditions.forEach(([name, words], i) => made.push({
@@ -95,21 +95,27 @@
       this.told = el("output", { "aria-live": "polite" });
       const tools = el("div", { class: "tools" }, el("label", {}, "Filter", this.find),
         el("label", {}, "Type", this.type), this.told);
-      this.heads = this.columns.map((column, i) => {
+      this.buttons = this.columns.map((column, i) => {
         const button = el("button", { type: "button", title: column.hint }, column.title);
         button.addEventListener("click", () => {
           const same = this.order.column === i;
           this.order = { column: i, down: same ? !this.order.down : Boolean(column.number) };
           this.draw();
         });
-        return el("th", { scope: "col", class: column.number ? "n" : null }, button);
+        return button;
+      });
+      this.heads = [];
+      this.columns.forEach((column, i) => {
+        if (column.under) this.heads[0].append(" ", this.buttons[i]);
+        else this.heads.push(el("th", { scope: "col", class: column.number ? "n" : null },
+          this.buttons[i]));
       });
       this.body = el("tbody");
       this.more = el("button", { type: "button", class: "more" });
       this.more.addEventListener("click", () => { this.shown += PAGE; this.draw(); });
       const [embedder] = this.data.cell;
       const caption = el("caption", {}, `${this.data.measure} by condition (${embedder}; BM25 by `
-        + "words alone), sorted where conditions disagree most. ",
+        + "words alone). Spread: standard deviation over conditions. ",
       el("span", { class: "tag open" }, "exploratory"));
       this.host.replaceChildren(tools,
         el("div", { class: "scroll", role: "region", tabindex: "0",
@@ -139,11 +145,12 @@
 
     draw() {
       const found = this.kept();
-      this.heads.forEach((head, i) => {
+      for (const head of this.heads) head.removeAttribute("aria-sort");
+      this.buttons.forEach((button, i) => {
+        button.classList.toggle("by", i === this.order.column);
         if (i === this.order.column) {
-          head.setAttribute("aria-sort", this.order.down ? "descending" : "ascending");
-        } else {
-          head.removeAttribute("aria-sort");
+          button.closest("th").setAttribute("aria-sort",
+            this.order.down ? "descending" : "ascending");
         }
       });
       const rows = [];
@@ -164,9 +171,10 @@
       button.addEventListener("click", () => this.toggle(question, button));
       const made = el("tr", { "data-id": question.id },
         el("th", { scope: "row" }, button, el("small", {}, question.id
+          + " · " + this.data.documents[question.doc][1]
           + (question.why ? ` · left out: ${question.why}` : "")
           + (question.reworded ? ` · rewords ${question.reworded}` : ""))));
-      for (const column of this.columns.slice(1)) {
+      for (const column of this.columns.filter((found) => found.cell)) {
         const cell = el("td", { class: column.number ? "n" : "text" }, column.cell(question));
         const heat = column.heat ? column.heat(question) : null;
         if (heat !== null) {
@@ -224,7 +232,7 @@
       }
       inside.append(el("h4", {}, "What each condition ranked where"),
         this.grid(question), ...this.lists(question));
-      const cell = el("td", { colspan: this.columns.length }, inside);
+      const cell = el("td", { colspan: this.heads.length }, inside);
       return el("tr", { class: "opened", "data-of": question.id }, cell);
     }
 

@@ -209,8 +209,11 @@ def _more(title: str, inner: str) -> str:
 def _funnel(record: CorpusRecord) -> str:
     """What the reader kept and left out of the study's part of the corpus."""
     counts = dict(record.reports).get("parse")
-    counts = counts.get("study", counts) if isinstance(counts, dict) else counts
-    return tag("h4", "What the reader kept and left out") + tables.tree(counts)
+    counts = counts.get("study", counts) if isinstance(counts, dict) else {}
+    told = {name: n for name, n in counts.items() if not isinstance(n, dict)}
+    return tag("h4", "What the reader kept and left out") + tag(
+        "div", tables.tree(told), class_="funnel"
+    )
 
 
 def _absent(record: CorpusRecord) -> str:

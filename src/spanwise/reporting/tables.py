@@ -230,7 +230,7 @@ def contrasts(record: CorpusRecord, params: Params, family: str) -> str:
     """All figures of one family's contrasts for the primary measure, one group for each cell."""
     columns = [
         "Contrast", "Standing", "Verdict", "Difference", "95% interval", "90% interval", "p",
-        "Holm p", "dz", "Means", "Questions", "Documents", "Excluded",
+        "Holm p", "dz", "Questions", "Documents", "Excluded",
     ]
     if family == "dose":  # a slope for each level: the margin is not its own, and it has no arms
         columns = ["Ladder", "Standing", "Slope", "95% interval", "p", "Questions", "Documents",
@@ -264,8 +264,9 @@ def _contrast_row(
     cells = tag("td", standing(row["standing"]))
     if family != "dose":
         cells += tag("td", esc(says.words))
-    cells += number(signed(row["delta"], 4 if family == "dose" else 3), "strong")
-    cells += number(interval(row["ci_low"], row["ci_high"]))
+    digits = 4 if family == "dose" else 3
+    cells += number(signed(row["delta"], digits), "strong")
+    cells += number(interval(row["ci_low"], row["ci_high"], digits))
     if family != "dose":
         cells += number(interval(*spread.ninety) if spread else NONE)
     cells += number(probability(row["p"], draws))
@@ -273,7 +274,6 @@ def _contrast_row(
         size = len(params.steps if family == "step" else params.contrasts)
         cells += number(probability(row["p_holm"], draws, size))
         cells += number(signed(row["dz"], 2))
-        cells += number(f"{figure(row['mean_a'])}, {figure(row['mean_b'])}")
     cells += number(count(row["n_questions"])) + number(count(row["n_documents"]))
     return tag("tr", name + cells + number(count(row["excluded"])))
 

@@ -28,7 +28,7 @@ class Study:
     scores:    the SCORES table.
     absent:    label -> why conditions with it could not be run.
     standing:  what the primary results may be called.
-    documents: for each question, the documents of its evidence and its own.
+    documents: for each primary question, the documents of its evidence and its own.
     excluded:  questions that leave the ablation, whatever their condition.
     """
 

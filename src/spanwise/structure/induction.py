@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from spanwise import embedding, schemas
-from spanwise.corpora.model import Document, sha256
+from spanwise.documents.model import Document, sha256
 from spanwise.params import Params
 from spanwise.structure.model import Tree, verify
 from spanwise.structure.records import load_trees, section_table

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from spanwise.corpora.model import Document, Paragraph
+from spanwise.documents.model import Document, Paragraph
 
 MAX_LEVEL = 4
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spanwise.corpora.model import Document
+from spanwise.documents.model import Document
 from spanwise.structure.model import MAX_LEVEL, Tree, make
 
 

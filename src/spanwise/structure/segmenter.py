@@ -19,7 +19,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from spanwise.corpora.model import Document
+from spanwise.documents.model import Document
 from spanwise.structure.model import Tree, make
 from spanwise.text.sentences import sentence_ends
 

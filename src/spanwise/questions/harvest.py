@@ -13,7 +13,7 @@ from typing import Literal
 
 from rapidfuzz import fuzz
 
-from spanwise.corpora.model import Document
+from spanwise.documents.model import Document
 from spanwise.spans import Span
 
 FUZZY_RATIO = 90.0

@@ -5,19 +5,22 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from spanwise import schemas
-from spanwise.corpora.model import Corpus, Document, Paragraph, Question, sha256
+from spanwise.documents.model import Corpus, Document, Paragraph, Question, sha256
 from spanwise.errors import CorpusError, QuestionError
 from spanwise.spans import Evidence, Span, unite
 
 ONLY_HEADINGS = "evidence only in headings"
 """Why a question whose gold spans all drop out of `body` leaves the ablation."""
+
+UNUSABLE = "document without a usable induced tree"
+"""Why a question about a document that is in no index leaves it."""
 
 
 def document_tables(documents: Sequence[Document]) -> dict[str, pa.Table]:
@@ -142,12 +145,22 @@ def load_documents(folder: Path) -> list[Document]:
     ]
 
 
-def load_questions(folder: Path) -> list[dict[str, Any]]:
-    """Rows of a parse folder's `questions` table, sorted by id."""
-    rows: list[dict[str, Any]] = schemas.read(
-        folder / "questions.parquet", schemas.QUESTIONS
-    ).to_pylist()
-    return rows
+def load_questions(folder: Path, unusable: Collection[str] = ()) -> pa.Table:
+    """The `questions` table of a parse folder, sorted by id.
+
+    unusable: documents without a usable induced tree; a question about one of them, or with
+              evidence in one, leaves the ablation.
+    """
+    table = schemas.read(folder / "questions.parquet", schemas.QUESTIONS)
+    excluded = [
+        UNUSABLE
+        if row["excluded"] is None
+        and {row["doc_id"], *(e["doc_id"] for e in row["evidence"])} & set(unusable)
+        else row["excluded"]
+        for row in table.select(["doc_id", "evidence", "excluded"]).to_pylist()
+    ]
+    place = table.schema.get_field_index("excluded")
+    return table.set_column(place, schemas.QUESTIONS.columns.field("excluded"), [excluded])
 
 
 def digests(tables: Mapping[str, pa.Table]) -> dict[str, str]:

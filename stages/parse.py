@@ -7,7 +7,7 @@ from spanwise.corpora.readers import read_split
 from spanwise.documents.records import digests, document_tables, question_table
 from spanwise.errors import CorpusError
 from spanwise.structure.model import verify
-from spanwise.structure.native import native_tree
+from spanwise.structure.native import closed_up, native_tree
 from spanwise.structure.records import section_table
 
 TABLES = {
@@ -18,7 +18,7 @@ TABLES = {
 
 def main(name: str) -> None:
     settings = params.load().corpora[name]
-    report = {}
+    report, written = {}, {}
     for split in ("study", "sweep"):
         corpus = read_split(
             settings.reader, Path(settings.path), options=settings.options, split=split
@@ -30,12 +30,15 @@ def main(name: str) -> None:
         questions, mapping = question_table(corpus)
         tables = document_tables(corpus.documents)
         tables |= {"sections": section_table(trees), "questions": questions}
-        for table, found in tables.items():
-            schemas.write(layout.parse(name, split) / f"{table}.parquet", TABLES[table], found)
+        written[split] = tables
         report[split] = {
             **corpus.counts, "questions listed": questions.num_rows, **mapping,
-            "native sections": tables["sections"].num_rows, "digests": digests(tables),
+            "native sections": tables["sections"].num_rows, **closed_up(corpus.documents),
+            "digests": digests(tables),
         }
+    for split, tables in written.items():  # only now: what is wrong in one split leaves no other
+        for table, found in tables.items():
+            schemas.write(layout.parse(name, split) / f"{table}.parquet", TABLES[table], found)
     layout.write_report(layout.stage("parse", name) / "report.json", report)
 
 

@@ -15,7 +15,9 @@ import yaml
 
 from spanwise import schemas
 
+from . import reference_statistics
 from .conftest import ROOT
+from .reference_pipeline import Artifacts
 
 pytestmark = pytest.mark.slow
 
@@ -46,7 +48,9 @@ def sentence(words: list[str], start: int) -> str:
 
 
 def write_corpus(folder: Path, reverse: bool) -> None:
-    """Four documents of three sections, eight sentences each, and twelve questions."""
+    """Four documents of three sections, eight sentences each; twelve questions about one sentence,
+    one whose two bundles lie in two documents, one reworded, one about a heading alone, one that
+    nothing answers."""
     folder.mkdir(parents=True)
     questions: list[dict[str, Any]] = []
     manifest = []
@@ -69,6 +73,16 @@ def write_corpus(folder: Path, reverse: bool) -> None:
     manifest.append({"path": "secret.md", "source": "toy", "document": "secret", "version": "1",
                      "current": True, "permitted": False, "split": "study"})
     questions.append({"id": "reworded", "base": "tides-0", "question": "Say it otherwise?"})
+    questions.append({
+        "id": "both", "type": "multihop", "document": "tides",
+        "question": "What of the moon, and what of the spore?", "bundles": [[0, 1], [0, 2]],
+        "anchors": [{"quote": sentence(TOPICS["tides"], 5)},
+                    {"quote": sentence(TOPICS["moss"], 13), "document": "moss"},
+                    {"from": "In case 24 the", "to": sentence(TOPICS["moss"], 25),
+                     "document": "moss"}],
+    })
+    questions.append({"id": "heading", "type": "structural", "document": "boats",
+                      "question": "What is it about?", "anchors": [{"quote": "About boats"}]})
     questions.append({"id": "nothing", "type": "no-answer", "document": "moss",
                       "question": "Who?"})
     if reverse:
@@ -136,7 +150,7 @@ def test_from_documents_to_contrasts(project: Path) -> None:
     for name in ("C2", "C3", "C4"):
         row = found[name]
         assert row["status"] == "estimated" and row["standing"] == "exploratory"
-        assert (row["n_questions"], row["n_documents"]) == (12, 4)
+        assert (row["n_questions"], row["n_documents"]) == (13, 4)
         assert row["ci_low"] <= row["delta"] <= row["ci_high"]
         assert row["p_holm"] >= row["p"]
     scored = rows(project, "score/toy/scores.parquet", schemas.SCORES)
@@ -147,6 +161,121 @@ def test_from_documents_to_contrasts(project: Path) -> None:
     assert nothing and all(r["cov_ndcg@10"] is None for r in nothing)
     assert (project / "reports" / "report.html").exists()
     assert (project / "reports" / "metrics.json").exists()
+
+
+@pytest.fixture(scope="module")
+def again(project: Path) -> Artifacts:
+    return Artifacts(project, "toy", "minilm")
+
+
+def test_evidence_on_body_is_that_on_raw_character_by_character(again: Artifacts) -> None:
+    for question in again.questions.values():
+        spans = [
+            {(e["doc_id"], i) for i in range(e["start"], e["end"])} for e in question["evidence"]
+        ]
+        found = [set().union(*(spans[i] for i in bundle)) for bundle in question["bundles"]]
+        assert found == again.evidence(question), question["question_id"]
+    assert again.questions["heading"]["excluded"] == "evidence only in headings"
+    assert len(again.questions["both"]["bundles"]) == 2
+
+
+def test_placebos_are_all_paths_of_their_depth_given_to_other_documents(again: Artifacts) -> None:
+    import json
+
+    own: dict[tuple[str, tuple[str, ...]], set[str]] = {}
+    for row in again.labels["induced-placebo-3"]:
+        path = tuple(again.chunks["induced", row["chunk_id"]]["path"][:4])
+        own.setdefault((row["doc_id"], path), set()).add(row["prefix"])
+    given = sorted(prefix for held in own.values() for prefix in held)
+    assert given == sorted(f"[{' › '.join(path)}]\n\n" for _, path in own)
+    assert all(next(iter(held)).count(" › ") + 1 == len(path) for (_, path), held in own.items())
+    at_home = sum(next(iter(held)).startswith((f"[{path[0]} › ", f"[{path[0]}]"))
+                  for (_, path), held in own.items())
+    report = json.loads((again.project / "artifacts/label/toy/report.json").read_text())
+    assert at_home == report["placebo"]["induced"]["residual"]
+
+
+def test_every_ranking_is_the_sorted_list_of_cosines(again: Artifacts) -> None:
+    compared = 0
+    for name, its in again.params.conditions.items():
+        if its.retrieval == "bm25" or its.prefix == "context":
+            continue
+        for question in again.questions.values():
+            listed, kept, recall = again.ranking(name, question)
+            assert again.runs[name, question["question_id"]] == listed
+            if its.retrieval == "routed":
+                routed = again.routing[name, question["question_id"]]
+                assert (routed["kept"], routed["section_recall"]) == (kept, recall)
+            compared += 1
+    assert compared == 10 * len(again.questions)
+
+
+def test_every_score_is_that_of_sets_of_characters(again: Artifacts) -> None:
+    for (condition, name), scored in again.scores.items():
+        for measure, value in again.measures(condition, again.questions[name]).items():
+            assert scored[measure] == (None if value is None else pytest.approx(value, abs=1e-12))
+    assert len(again.scores) == 11 * len(again.questions)
+
+
+def test_contrasts_follow_from_the_scores_and_the_draws(again: Artifacts) -> None:
+    import statistics
+
+    import numpy as np
+
+    draws: dict[tuple[str, str], list[float]] = {}
+    for row in again.rows("infer", "replicates", schemas.REPLICATES):
+        draws.setdefault((row["name"], row["measure"]), []).append(row["delta"])
+    for measure in ("cov_ndcg@10", "recall@50", "coverage@512", "sufficient@3"):
+        mine = [c for c in again.contrasts if c["measure"] == measure
+                and c["status"] == "estimated" and c["family"] != "dose"]
+        for row in mine:
+            deltas = list(again.deltas(row["a"], row["b"], measure).values())
+            assert row["delta"] == pytest.approx(statistics.fmean(deltas), abs=1e-12)
+            spread = statistics.stdev(deltas)
+            assert row["dz"] == (pytest.approx(statistics.fmean(deltas) / spread) if spread > 1e-9
+                                 else None)
+            if row["family"] != "connected" and measure == "cov_ndcg@10":
+                drawn = draws[row["name"], measure]
+                ends = [row["ci_low"], row["ci_high"]]
+                assert ends == pytest.approx(np.percentile(drawn, [2.5, 97.5]), abs=1e-12)
+                tails = [sum(d <= 0 for d in drawn), sum(d >= 0 for d in drawn)]
+                assert row["p"] == pytest.approx(min(1.0, 2 * min(tails) / len(drawn)))
+        for family, m in (("contrast", 4), ("connected", 4), ("step", 4)):
+            held = [row for row in mine if row["family"] == family]
+            assert [row["p_holm"] for row in held] == pytest.approx(
+                reference_statistics.holm([row["p"] for row in held], m)
+            )
+    # tides and moss share a question's evidence: three clusters of four documents, same delta.
+    by_family = {(c["family"], c["name"]): c for c in again.contrasts
+                 if c["measure"] == "cov_ndcg@10"}
+    assert by_family["connected", "C2"]["n_documents"] == 3
+    assert by_family["connected", "C2"]["delta"] == by_family["contrast", "C2"]["delta"]
+    assert by_family["connected", "C2"]["standing"] == "exploratory"
+    slopes = [
+        np.polyfit(range(4), [again.scores[c, q["question_id"]]["cov_ndcg@10"]
+                              for c in ("A2", "A3-d1", "A3-d2", "A3")], 1)[0]
+        for q in again.primary
+    ]
+    assert by_family["dose", "depth-induced"]["delta"] == pytest.approx(np.mean(slopes), abs=1e-12)
+
+
+def test_a_question_about_a_document_without_a_tree_says_that_it_left(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import json
+
+    from spanwise import params
+    from spanwise.show import find
+
+    shutil.copytree(project / "artifacts", tmp_path / "artifacts")
+    path = tmp_path / "artifacts/chunk/toy/report.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"unusable_induced_trees": ["moss"]}))
+    monkeypatch.chdir(tmp_path)
+    study = params.load(project / "params.yaml")
+    for name in ("moss-0", "both"):  # its own document, and one that evidence lies in
+        question = find(study, name).question
+        assert question["excluded"] == "document without a usable induced tree"
+    assert find(study, "tides-0").question["excluded"] is None
 
 
 def test_nothing_of_an_excluded_body_is_anywhere(project: Path) -> None:

@@ -69,6 +69,27 @@ def test_amendments_need_a_reason_and_earlier_entries_stay(tmp_path: Path) -> No
     assert found.differences == ("inference.seed: registered 20260710, ran 1",)
 
 
+def test_another_encoder_behind_the_same_name_is_a_deviation(tmp_path: Path) -> None:
+    """Tokens are counted and trees induced with minilm: its settings move every chunk."""
+    import json
+
+    path = tmp_path / "r.json"
+    register(settings(), {"handbook": DIGESTS}, "abc", "", path)
+    other = settings(embedders__minilm__model="another/model")
+    found = standing(other, "handbook", DIGESTS, path)
+    assert found.differences == (
+        "encoders.minilm.model: registered 'sentence-transformers/all-MiniLM-L6-v2', "
+        "ran 'another/model'",
+    )
+    # An entry of before names it alone: that much still has to hold, and no more can be held.
+    held = json.loads(path.read_text())
+    del held["entries"][0]["protocol"]["encoders"]
+    path.write_text(json.dumps(held))
+    assert standing(settings(), "handbook", DIGESTS, path).word == "confirmatory"
+    named = standing(settings(tokens__tokenizer="words"), "handbook", DIGESTS, path)
+    assert named.differences == ("tokens.tokenizer: registered 'minilm', ran 'words'",)
+
+
 def test_a_file_that_is_no_registration_is_refused(tmp_path: Path) -> None:
     (tmp_path / "r.json").write_text('{"entries": [{}]}')
     with pytest.raises(RegistrationError, match="git checkout"):

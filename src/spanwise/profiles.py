@@ -19,10 +19,13 @@ def apply(name: str, path: Path = Path("params.yaml"), folder: Path = FOLDER) ->
     """Apply a profile to params.yaml, which is written only if the outcome describes a study.
 
     returns: the parts that changed.
-    raises:  ParamsError for an unknown profile or an outcome that is no study.
+    raises:  ParamsError for an unknown profile, a file that is no YAML mapping, or an outcome that
+             is no study.
     """
     from ruamel.yaml import YAML
 
+    if not path.exists():
+        raise ParamsError(f"{path}: not found; run spanwise in the project's root")
     known = sorted(file.stem for file in folder.glob("*.yaml"))
     if name not in known:
         there = ", ".join(known) or "none"
@@ -30,8 +33,7 @@ def apply(name: str, path: Path = Path("params.yaml"), folder: Path = FOLDER) ->
     yaml = YAML()
     yaml.preserve_quotes = True
     yaml.width = 100
-    settings = yaml.load(path.read_text(encoding="utf-8"))
-    changes = yaml.load((folder / f"{name}.yaml").read_text(encoding="utf-8"))
+    settings, changes = _read(yaml, path), _read(yaml, folder / f"{name}.yaml")
     changed = list(changes)
     for part in REPLACED:
         if part in changes:
@@ -42,6 +44,19 @@ def apply(name: str, path: Path = Path("params.yaml"), folder: Path = FOLDER) ->
     params.from_mapping(_plain(settings), f"{path} with profile {name}")
     schemas.write_text(path, buffer.getvalue())
     return changed
+
+
+def _read(yaml: Any, path: Path) -> Any:
+    """A YAML mapping with its comments."""
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        found = yaml.load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, YAMLError) as error:
+        raise ParamsError(f"{path}: no YAML in UTF-8: {error}") from None
+    if not isinstance(found, dict):
+        raise ParamsError(f"{path}: expected a mapping of parts, found {type(found).__name__}")
+    return found
 
 
 def _merge(settings: Any, changes: Any) -> None:

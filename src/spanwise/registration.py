@@ -54,6 +54,11 @@ def protocol(params: Params, digests: Mapping[str, Mapping[str, str]]) -> dict[s
         },
         "embedder": params.embedders[params.primary.embedder].model_dump(),
         "tokens": params.tokens.model_dump(),
+        "encoders": {
+            name: params.embedders[name].model_dump()
+            for name in sorted({params.tokens.tokenizer, params.inducers.segmenter.embedder})
+            if name in params.embedders
+        },
         "chunking": params.chunking.model_dump(),
         "inducers": params.inducers.model_dump(),
         "prefixes": params.prefixes.model_dump(),
@@ -150,6 +155,8 @@ def standing(
     if entry is None:
         return Standing("exploratory", (f"corpus {corpus} is not registered",), None)
     registered, ran = dict(entry["protocol"]), protocol(params, {corpus: digests})
+    if "encoders" not in registered:  # entries of before name tokenizer and encoder alone
+        del ran["encoders"]
     registered["corpora"] = {corpus: registered["corpora"][corpus]}
     differences = list(_differences(registered, ran, ""))
     word = "exploratory" if differences else "confirmatory"

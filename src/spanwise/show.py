@@ -35,7 +35,9 @@ def find(params: Params, question_id: str) -> Found:
     """
     ids: list[str] = []
     for corpus in params.corpora:
-        for question in load_questions(layout.parse(corpus)).to_pylist():
+        chunked = layout.read_report(layout.stage("chunk", corpus) / "report.json")
+        unusable = chunked["unusable_induced_trees"]
+        for question in load_questions(layout.parse(corpus), unusable).to_pylist():
             if question["question_id"] == question_id:
                 bodies = {d.doc_id: d.body for d in load_documents(layout.parse(corpus))}
                 return Found(corpus, question, bodies)
@@ -88,7 +90,7 @@ def show(
     for e in question["evidence"]:
         text = found.bodies[e["doc_id"]][e["start"] : e["end"]]
         lines.append(f"evidence {e['doc_id']}:{e['start']}-{e['end']}  {OPEN}{_short(text)}{CLOSE}")
-    recorded = _recorded(found.corpus, embedder, question_id)
+    ran, recorded = _recorded(found.corpus, embedder, question_id)
     now = _fresh(params, found, embedder) if fresh else {}
     scores = _scores(found.corpus, embedder, question_id, params.primary.measure)
     chunks = _chunks(found.corpus)
@@ -101,6 +103,9 @@ def show(
             continue
         score = scores.get(name)
         lines[-1] += "" if score is None else f"  {params.primary.measure} {score:.3f}"
+        if name not in ran:
+            lines.append("  no record: it joined params.yaml after the last run; run `dvc repro`")
+            continue
         ranked = recorded.get(name, [])
         if name in now:
             agrees = [r["chunk_id"] for r in ranked] == now[name]
@@ -108,7 +113,12 @@ def show(
                 "agrees with the record" if agrees else "DIFFERS from the record; run `dvc repro`"
             ))
         for row in ranked[:top]:
-            chunk = chunks[its.segmentation, row["chunk_id"]]
+            chunk = chunks.get((its.segmentation, row["chunk_id"]))
+            if chunk is None:
+                raise InputError(
+                    f"{name}: its record names {row['chunk_id']}, which is no {its.segmentation} "
+                    "chunk: something changed after the last run; run `dvc repro`"
+                )
             evidence = [e for e in question["evidence"] if e["doc_id"] == chunk["doc_id"]]
             text = found.bodies[chunk["doc_id"]][chunk["start"] : chunk["end"]]
             marked = mark(text, chunk["start"], evidence)
@@ -123,13 +133,18 @@ def show(
     return "\n".join(lines)
 
 
-def _recorded(corpus: str, embedder: str, question_id: str) -> dict[str, list[dict[str, Any]]]:
+def _recorded(
+    corpus: str, embedder: str, question_id: str
+) -> tuple[set[str], dict[str, list[dict[str, Any]]]]:
+    """The conditions that ran, and what each retrieved for the question."""
+    ran: set[str] = set()
     found: dict[str, list[dict[str, Any]]] = {}
     for cell in (embedder, layout.LEXICAL):
         runs = schemas.read(layout.cell("retrieve", corpus, cell) / "runs.parquet", schemas.RUNS)
+        ran |= set(runs["condition"].unique().to_pylist())
         for row in runs.filter(pc.equal(runs["question_id"], question_id)).to_pylist():
             found.setdefault(row["condition"], []).append(row)
-    return found
+    return ran, found
 
 
 def _scores(corpus: str, embedder: str, question_id: str, measure: str) -> dict[str, float | None]:

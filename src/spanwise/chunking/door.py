@@ -12,8 +12,9 @@ from spanwise.chunking.chunks import chunk_fixed, chunk_structural
 from spanwise.chunking.cuts import measure
 from spanwise.chunking.units import blocks, sections, windows
 from spanwise.documents.model import Document, document_id
-from spanwise.errors import InputError
+from spanwise.errors import InputError, MarkupError
 from spanwise.params import ChunkingSettings
+from spanwise.schemas import write_text
 from spanwise.spans import Span
 from spanwise.structure.native import native_tree
 from spanwise.text.tokens import Tokenizer
@@ -34,7 +35,9 @@ def chunk_file(
     """Chunk every document of one file.
 
     size:    tokens of a window; fixed windows have it on average. Structural chunks are cut at 350
-             tokens and merged below 60, whatever the size.
+             tokens and merged below 60, whatever the size. No fixed chunk exceeds 350 tokens
+             either, unless a larger size is asked for: then 1.4 times that.
+    overlap: tokens that two neighbouring windows share; the other segmentations have none.
     returns: rows `doc_id start end tokens path`, and the text that the offsets index by document.
     raises:  InputError for a combination that cannot be; what the readers raise.
     """
@@ -47,6 +50,8 @@ def chunk_file(
             raise InputError(f"{name} {given!r}: expected one of {listed}")
     if size < 1:
         raise InputError(f"size {size}: expected at least 1 token")
+    if overlap < 0:
+        raise InputError(f"overlap {overlap}: expected at least 0 tokens")
     wanted = representation or ("body" if segmentation in ("native", "fixed") else "raw")
     rows: list[dict[str, Any]] = []
     texts: dict[str, str] = {}
@@ -63,7 +68,7 @@ def _rows(
 ) -> Iterator[dict[str, Any]]:
     tree = native_tree(view)
     if segmentation in ("native", "fixed"):
-        cap = CAP if segmentation == "native" else max(CAP, round(1.4 * size))
+        cap = CAP if segmentation == "native" or size <= CAP else round(1.4 * size)
         settings = ChunkingSettings(cap_tokens=cap, floor_tokens=FLOOR)
         ruler = measure(view, tokenizer, cap)
         if segmentation == "native":
@@ -101,8 +106,10 @@ def _row(view: Document, span: Span, tokens: int, path: list[str]) -> dict[str, 
 
 
 def _format(path: Path, named: str | None) -> str:
-    if not path.is_file():
-        raise InputError(f"{path}: no such file")
+    if path.is_dir():
+        raise InputError(f"{path}: a folder, expected one file; name a file in it")
+    if not path.exists():
+        raise InputError(f"{path}: no such file; mend the path")
     chosen = named or FORMATS.get(path.suffix.lower())
     if chosen is None or chosen not in FORMATS.values():
         known = ", ".join(sorted(set(FORMATS.values())))
@@ -119,11 +126,18 @@ def _documents(path: Path, chosen: str) -> list[Document]:
         return list(qasper.read(path, options={}).documents)
     from spanwise.text.decoding import read_text
 
-    doc_id, text = document_id(path.stem), read_text(path).text
+    try:
+        doc_id = document_id(path.stem)
+    except UnicodeEncodeError:
+        raise InputError(f"{path!a}: the file's name is not UTF-8; rename the file") from None
+    text = read_text(path).text
     if chosen == "wikitext":
         from spanwise.corpora.wikitext import read_wikitext
 
-        return [read_wikitext(doc_id, path.stem, text)]
+        try:
+            return [read_wikitext(doc_id, path.stem, text)]
+        except MarkupError as error:
+            raise MarkupError(f"{path}: {error}") from None
     from spanwise.corpora import markdown
     from spanwise.corpora import text as plain
 
@@ -156,3 +170,21 @@ def text_out(texts: dict[str, str]) -> str:
         (text,) = texts.values()
         return text
     return as_lines([{"doc_id": doc_id, "text": text} for doc_id, text in texts.items()])
+
+
+def write_text_out(path: Path, texts: dict[str, str], source: Path) -> None:
+    """Write the text that the offsets index; the file appears whole or not at all.
+
+    source: the file that was chunked, which must not be written over.
+    raises: InputError if the place cannot be written.
+    """
+    if path.exists() and path.samefile(source):
+        raise InputError(f"--text-out {path} is the file that is chunked; name another file")
+    if path.exists() and not path.is_file():
+        raise InputError(f"--text-out {path} is no regular file; name a file")
+    try:
+        write_text(path, text_out(texts))
+    except OSError as error:
+        raise InputError(
+            f"--text-out {path}: cannot be written ({error.strerror}); name another place"
+        ) from None

@@ -131,7 +131,7 @@ def _question(
     differing = 0
     for start, end, content in _references(row["references"] or "", place):
         counts["spans"] += 1
-        if 0 <= start < end and raw[doc_id][start:end] == content:
+        if 0 <= start < end <= len(raw[doc_id]) and raw[doc_id][start:end] == content:
             counts["spans equal to their text"] += 1
             evidence.append(Evidence(doc_id, start, end))
         else:

@@ -29,6 +29,7 @@ NO_ANSWER = "no-answer"
 _KEYS = ("id", "type", "document", "question", "anchors", "bundles")
 _REWORDING = ("id", "base", "question")
 _SHOWN = 20
+_OTHER_LISTS = frozenset({".json", ".ndjson", ".csv", ".tsv"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,8 @@ def read_questions(
                counts, among them the questions that were counted out because a document they need
                was left out (their rewordings too). ([], {}) if the folder has no question file.
     raises:    QuestionError that lists every wrong entry of every file (the first 20 in full);
-               AnchorError if anchors alone are wrong.
+               AnchorError if anchors alone are wrong; QuestionError for a file that looks like
+               questions and would be ignored.
     """
     files = _files(root)
     if not files:
@@ -109,7 +111,15 @@ def _files(root: Path) -> list[Path]:
             path for path in folder.iterdir()
             if path.suffix in SUFFIXES and not path.name.startswith(".")
         )
-    return [path for path in found if path.is_file()]
+    found = [path for path in found if path.is_file()]
+    for path in sorted([*root.glob("questions.*"), *folder.rglob("*")]):
+        listed = path.suffix.lower() in SUFFIXES | _OTHER_LISTS
+        if listed and path not in found and path.is_file() and not path.name.startswith("."):
+            raise QuestionError(
+                f"{path}: would be ignored; questions stand in questions.* or "
+                f"questions/* with the suffix {', '.join(sorted(SUFFIXES))}: convert it, or move it out of the corpus"
+            )
+    return found
 
 
 def _items(root: Path, path: Path, errors: list[QuestionError]) -> list[Item]:

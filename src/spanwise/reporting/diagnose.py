@@ -49,6 +49,14 @@ def sizes(record: CorpusRecord, params: Params) -> list[Check]:
             f"fixed and induced within {limit:g} tokens; they are {figure(abs(gap), 1)} apart",
             abs(gap) > limit,
         ))
+    if tokens.get("native") and tokens.get("induced"):
+        limit = params.chunking.size_tolerance_tokens
+        gap = abs(fmean(tokens["native"]) - fmean(tokens["induced"]))
+        checks.append(Check(
+            "Native against induced: mean tokens of a chunk", f"{figure(gap, 1)} apart",
+            f"within {limit:g} tokens, or native and induced conditions differ in size as well as "
+            "in who drew the structure (nothing matches them)", gap > limit,
+        ))
     floor, cap = params.chunking.floor_tokens, params.chunking.cap_tokens
     for name, found in tokens.items():
         small = sum(size < floor for size in found)

@@ -15,7 +15,7 @@ from spanwise.params import MEASURES, Params
 from spanwise.reporting.diagnose import cell_name, diagnose, exclusions
 from spanwise.reporting.gather import CorpusRecord, Row
 from spanwise.reporting.tables import LEXICAL, cells_of
-from spanwise.reporting.verdict import contrast_rows, judge
+from spanwise.reporting.verdict import contrast_rows, judge, judged
 
 FIGURES = ("delta", "ci_low", "ci_high", "p", "p_holm", "dz", "n_questions", "n_documents")
 
@@ -70,6 +70,8 @@ def _contrast(row: Row) -> dict[str, Any]:
         entry["reason"] = row["reason"]
     elif row["ci_low"] is None:
         entry["reason"] = "no interval: all questions are about one document"
+    elif row["family"] == "dose":
+        entry["reason"] = "a slope has no dz, and stands in no family of Holm's"
     elif row["dz"] is None:
         entry["reason"] = "dz: the differences do not vary"
     return entry
@@ -135,7 +137,9 @@ def tables(records: Sequence[CorpusRecord], params: Params) -> dict[str, str]:
             spread = record.spread(row)
             ninety = spread.ninety if spread else (None, None)
             says = judge(row, spread, params.inference.margin)
-            contrasts.append([record.name, *(row[c] for c in columns), *ninety, says.words])
+            # An absent contrast says so everywhere; a verdict stands only where there is one.
+            told = says.words if judged(row, params) or says.state == "absent" else None
+            contrasts.append([record.name, *(row[c] for c in columns), *ninety, told])
         left += [[record.name, *item] for item in exclusions(record, params)]
         checks += [
             [record.name, c.what, c.found, c.expected, "yes" if c.flagged else "no"]

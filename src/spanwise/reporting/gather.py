@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spanwise import layout, schemas
+from spanwise.documents.records import load_questions
 from spanwise.params import Params
 
 SHOWN = 10
@@ -58,7 +59,8 @@ class CorpusRecord:
     means:         (embedder, reranker, condition, slice, measure) -> row of MEANS.
     contrasts:     rows of that table.
     spreads:       (embedder, reranker, measure, name) -> Spread.
-    questions:     rows of the QUESTIONS table; documents: doc_id -> row of DOCUMENTS.
+    questions:     rows of the QUESTIONS table, `excluded` also for documents without a usable
+                   induced tree; documents: doc_id -> row of DOCUMENTS.
     scores:        rows of the SCORES table as columns.
     chunks:        segmentation -> chunk_id -> row of CHUNKS.
     ranked:        embedder (or `bm25`) -> Ranked.
@@ -114,7 +116,8 @@ def gather(root: Path, name: str, params: Params) -> CorpusRecord:
     about = layout.read_report(infer / "report.json")
     label = layout.read_report(root / layout.stage("label", name) / "report.json")
     documents = schemas.read(root / layout.parse(name) / "documents.parquet", schemas.DOCUMENTS)
-    questions = schemas.read(root / layout.parse(name) / "questions.parquet", schemas.QUESTIONS)
+    chunked = layout.read_report(root / layout.stage("chunk", name) / "report.json")
+    questions = load_questions(root / layout.parse(name), chunked["unusable_induced_trees"])
     chunks = schemas.read(root / layout.stage("chunk", name) / "chunks.parquet", schemas.CHUNKS)
     scores = schemas.read(root / layout.stage("score", name) / "scores.parquet", schemas.SCORES)
     ranked, routing = _retrieved(root, name, params)

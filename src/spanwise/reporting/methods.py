@@ -31,10 +31,11 @@ STATISTICS = (
 )
 VERDICTS = (
     "Difference: Holm's p is below 0.05. Equivalent: the 90% interval lies within ±{margin}, the "
-    "smallest effect of interest. Both: a difference too small to care for. Undetermined: "
-    "neither. Underpowered: undetermined, and an effect as large as {margin} would be missed more "
-    "than once in five times (2.80 standard errors of the bootstrap exceed it); it says nothing "
-    "against an effect."
+    "smallest effect of interest; each contrast by itself, without Holm's correction. Both: a "
+    "difference too small to care for. Undetermined: neither. Underpowered: undetermined, and an "
+    "effect as large as {margin} would be missed more than once in five times even at 5% before "
+    "Holm's correction (2.80 standard errors of the bootstrap exceed it); it says nothing against "
+    "an effect."
 )
 STANDING = (
     "Only a contrast that was registered before the strong embedder first ran, in the cell and "

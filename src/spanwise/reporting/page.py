@@ -124,7 +124,7 @@ def _verdicts(records: Sequence[CorpusRecord], params: Params) -> str:
         )
         articles.append(tag(
             "article",
-            tag("div", tag("h3", esc(record.name)) + standing(record.standing)
+            tag("div", tag("h3", esc(record.name)) + _whole(record)
                 + tag("span", esc(_size(record)), class_="soft"), class_="title")
             + _notices(record, params) + tag("ol", items, class_="answers"),
             class_="verdict", id=f"verdict-{record.name}",
@@ -146,6 +146,12 @@ def _answer(found: Sentence) -> str:
     )
 
 
+def _whole(record: CorpusRecord) -> str:
+    """The word for a whole corpus: `exploratory`, or none. Where contrasts were registered, each
+    carries its own; nothing else of the corpus is confirmatory."""
+    return "" if record.standing == "confirmatory" else standing(record.standing)
+
+
 def _size(record: CorpusRecord) -> str:
     compared = sum(
         q["excluded"] is None and q["base"] is None and bool(q["evidence"])
@@ -163,7 +169,7 @@ def _corpus(record: CorpusRecord, params: Params) -> str:
     joined = tables.contrasts(record, params, "connected")
     dose = tables.contrasts(record, params, "dose")
     parts = [
-        tag("div", tag("h2", esc(name)) + standing(record.standing), class_="title"),
+        tag("div", tag("h2", esc(name)) + _whole(record), class_="title"),
         tag("p", esc(_size(record) + "."), class_="soft"),
         _notices(record, params),
         tag("h3", "The contrasts"), plots.forest(record, params),
@@ -191,7 +197,7 @@ def _corpus(record: CorpusRecord, params: Params) -> str:
             tag("section", tag("h4", esc(stage)) + tables.tree(report))
             for stage, report in record.reports
         ), class_="reports")),
-        tag("h3", "The questions behind the figures"),
+        tag("h3", f"The questions behind the figures {standing('exploratory')}"),
         tag("p", "Each row is one question with its score under every condition. Open one to see "
             "its evidence in place and what each condition ranked where.", class_="soft"),
         tag("div", tag("noscript", tag(

@@ -21,7 +21,7 @@ from spanwise.reporting.markup import (
     tag,
     words,
 )
-from spanwise.reporting.verdict import contrast_rows, judge
+from spanwise.reporting.verdict import contrast_rows, judge, judged
 
 Cell = tuple[str, str]
 LEXICAL: Cell = (layout.LEXICAL, "none")
@@ -235,6 +235,9 @@ def contrasts(record: CorpusRecord, params: Params, family: str) -> str:
     if family == "dose":  # a slope for each level: the margin is not its own, and it has no arms
         columns = ["Ladder", "Standing", "Slope", "95% interval", "p", "Questions", "Documents",
                    "Excluded"]
+    elif family == "connected":  # a check on the intervals: no draws are kept, no verdict is given
+        columns = ["Contrast", "Standing", "Difference", "95% interval", "p", "Holm p", "dz",
+                   "Questions", "Clusters", "Excluded"]
     bodies = []
     for cell in cells_of(record, params):
         rows = contrast_rows(record, params, cell, family)
@@ -245,7 +248,7 @@ def contrasts(record: CorpusRecord, params: Params, family: str) -> str:
     title = FAMILY_TITLES.get(family, words(family))
     return table(
         f"{esc(title)}, {esc(TITLES[params.primary.measure])}",
-        heads(columns, 2 if family == "dose" else 3), "".join(bodies),
+        heads(columns, 2 if family in ("dose", "connected") else 3), "".join(bodies),
         label=f"{title}, {record.name}",
     ) if bodies else ""
 
@@ -262,12 +265,12 @@ def _contrast_row(
     spread = record.spread(row)
     says, draws = judge(row, spread, params.inference.margin), params.inference.iterations
     cells = tag("td", standing(row["standing"]))
-    if family != "dose":
+    if judged(row, params):
         cells += tag("td", esc(says.words))
     digits = 4 if family == "dose" else 3
     cells += number(signed(row["delta"], digits), "strong")
     cells += number(interval(row["ci_low"], row["ci_high"], digits))
-    if family != "dose":
+    if judged(row, params):
         cells += number(interval(*spread.ninety) if spread else NONE)
     cells += number(probability(row["p"], draws))
     if family != "dose":

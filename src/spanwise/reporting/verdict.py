@@ -21,7 +21,8 @@ from spanwise.reporting.markup import (
 
 ALPHA = 0.05
 DETECTABLE = 1.959964 + 0.841621
-"""Standard errors that an effect must measure to be found at 5% (two-sided) four times in five."""
+"""Standard errors that an effect must measure to be found at 5% (two-sided, before Holm's
+correction, which asks for more) four times in five."""
 
 State = Literal["difference", "both", "equivalent", "undetermined", "absent"]
 
@@ -103,6 +104,15 @@ class Judgement:
         if self.state == "undetermined" and self.underpowered:
             return "underpowered"
         return self.state
+
+
+def judged(row: Row, params: Params) -> bool:
+    """Whether a row is one that `judge` is for: a contrast or a step of the primary measure.
+
+    The margin is fixed for that measure alone, and only there are draws kept that could show
+    equivalence; a slope for each level has no margin, and clusters are a check on an interval.
+    """
+    return row["family"] in ("contrast", "step") and row["measure"] == params.primary.measure
 
 
 def judge(row: Row, spread: Spread | None, margin: float) -> Judgement:
@@ -192,7 +202,10 @@ def sentence(row: Row, spread: Spread | None, params: Params) -> Sentence:
         f"in {many(row['n_documents'], 'document')}"
     )
     if says.underpowered and says.detectable is not None:
-        figures += f"; only a difference of about {says.detectable:.2f} would be found 4 times in 5"
+        figures += (
+            f"; only a difference of about {says.detectable:.2f} would be found 4 times in 5, "
+            "before Holm's correction"
+        )
     if row["excluded"]:
         figures += f", {count(row['excluded'])} excluded"
     return Sentence(

@@ -127,7 +127,8 @@ def _measure(
         found = {result.name: result for result in results}
         for name, (a, b) in pairs.items():
             confirmatory = (
-                family == "contrast"
+                name in found  # an absent contrast confirms nothing
+                and family == "contrast"
                 and study.standing == "confirmatory"
                 and (*cell, measure) == (primary.embedder, primary.reranker, primary.measure)
             )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from spanwise.documents.model import Document
 from spanwise.structure.model import MAX_LEVEL, Tree, make
 
@@ -26,3 +28,27 @@ def native_tree(document: Document) -> Tree:
         level = min(len(stack), MAX_LEVEL)
         outline.append((heading.title, level, heading.paragraph, starts[index + 1] - 1))
     return make(document.doc_id, document.paragraphs, outline)
+
+
+def closed_up(documents: Iterable[Document]) -> dict[str, int]:
+    """What `native_tree` changed of the levels that authors wrote, by the names that reports print;
+    zeros are left out.
+
+    A heading skips levels if it is written more than one level below its parent; one without a
+    parent, if the document has headings of a higher rank.
+    """
+    skipped = deep = 0
+    for document in documents:
+        levels = [heading.level for heading in document.headings]
+        stack: list[int] = []
+        for level in levels:
+            while stack and stack[-1] >= level:
+                stack.pop()
+            skipped += level > (stack[-1] if stack else min(levels) - 1) + 1
+            stack.append(level)
+            deep += len(stack) > MAX_LEVEL
+    counts = {
+        "headings that skip levels, closed up": skipped,
+        f"headings below level {MAX_LEVEL}, kept on it": deep,
+    }
+    return {name: count for name, count in counts.items() if count}

@@ -1,6 +1,7 @@
 """What each MLflow run of a corpus holds, read from finished results; MLflow itself is not needed.
 
-Kinds of run: `cell`, and below it `condition` and `contrast` (contrasts, steps and dose-response).
+Kinds of run: `cell`, and below it `condition` and `contrast` (contrasts, the same over connected
+clusters, steps and dose-response).
 What is absent makes no run; its cell says why in the tag `absent.<contrast>` or
 `absent_condition.<condition>`.
 """
@@ -187,6 +188,8 @@ def _cell(results: _Results, embedder: str, reranker: str) -> list[Run]:
             absent[name] = "; ".join(sorted(reasons))
             continue
         draws = _where(replicates, name=name)
+        if family not in ("contrast", "step"):
+            draws = draws.slice(0, 0)  # `connected` reuses names; these draws are not its own
         below.append(_contrast(params, cell, rows, draws, scores, shared, common))
 
     n_contrasts = sum(run.kind == "contrast" for run in below)
@@ -255,7 +258,8 @@ def _contrast(
     if draws.num_rows:
         artifacts["replicates.parquet"] = (schemas.REPLICATES, draws)
     return Run(
-        "contrast", cell, name if name == f"{a}-{b}" else f"{name} = {a}-{b}",
+        "contrast", cell, (name if name == f"{a}-{b}" else f"{name} = {a}-{b}")
+        + (", connected clusters" if family == "connected" else ""),
         {
             **shared, "family": family, "contrast": name, "a": a, "b": b,
             **_flatten({**sides, "inference": inference}),

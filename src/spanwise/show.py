@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow.compute as pc
 
 from spanwise import layout, schemas
-from spanwise.documents.records import load_documents, load_questions
+from spanwise.documents.records import load_questions
 from spanwise.errors import InputError
 from spanwise.params import Params
 from spanwise.spans import Span, merge
@@ -39,7 +39,9 @@ def find(params: Params, question_id: str) -> Found:
         unusable = chunked["unusable_induced_trees"]
         for question in load_questions(layout.parse(corpus), unusable).to_pylist():
             if question["question_id"] == question_id:
-                bodies = {d.doc_id: d.body for d in load_documents(layout.parse(corpus))}
+                texts = schemas.read(layout.parse(corpus) / "documents.parquet", schemas.DOCUMENTS)
+                bodies = dict(zip(texts["doc_id"].to_pylist(), texts["body"].to_pylist(),
+                                  strict=True))
                 return Found(corpus, question, bodies)
             ids.append(question["question_id"])
     from difflib import get_close_matches

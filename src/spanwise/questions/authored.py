@@ -116,8 +116,8 @@ def _files(root: Path) -> list[Path]:
         listed = path.suffix.lower() in SUFFIXES | _OTHER_LISTS
         if listed and path not in found and path.is_file() and not path.name.startswith("."):
             raise QuestionError(
-                f"{path}: would be ignored; questions stand in questions.* or "
-                f"questions/* with the suffix {', '.join(sorted(SUFFIXES))}: convert it, or move it out of the corpus"
+                f"{path}: would be ignored; questions stand in questions.* or questions/* with the "
+                f"suffix {', '.join(sorted(SUFFIXES))}: convert it, or move it out of the corpus"
             )
     return found
 

@@ -196,6 +196,17 @@ def test_fixed_chunks_are_near_their_size_and_native_ones_never_above_the_cap(
         assert size > 350 or max(counts) <= 350
 
 
+def test_the_cap_of_fixed_chunks_is_350_unless_more_is_asked_for(here: Path, chunk: Any) -> None:
+    # Ten sentences of 130 tokens. 300: n = round(4.33) = 4, edges 325 -> 260 (a tie: the earlier),
+    # 650 -> 520 (260 + 390 is above 350), 975 -> 780 alike; what remains needs an edge more.
+    (here / "even.txt").write_text(("word " * 129 + "end. ") * 10, encoding="utf-8")
+    rows, _ = chunk("even.txt", "--segmentation", "fixed", "--size", "300")
+    assert [row["tokens"] for row in rows] == [260] * 5
+    # 400, so the cap is 560: n = round(3.25) = 3, edges 433 -> 390, 867 -> 910.
+    rows, _ = chunk("even.txt", "--segmentation", "fixed", "--size", "400")
+    assert [row["tokens"] for row in rows] == [390, 520, 390]
+
+
 @pytest.mark.parametrize("ending", ["\r\n", "\r"])
 def test_line_endings_and_a_mark_are_not_part_of_the_text(
     here: Path, chunk: Any, ending: str

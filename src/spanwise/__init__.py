@@ -4,19 +4,22 @@ The rooms, in the order the data meets them (docs/architecture.md draws the map)
 
     errors, spans, schemas, params    the four rooms everyone may enter
     text                              decoding, sentences with exact offsets, token counts
+    documents                         documents, questions and corpora, and their tables
+    questions                         anchors, authored and harvested questions
     corpora                           trusted view, one reader for each source format
-    questions                         anchors, harvested and authored questions
-    structure                         section trees: native, induced, verified
-    chunking                          fixed and structural chunks, size matching
-    prefixes                          path, placebo (context: with a language model)
-    models                            where weights come from: a path, packages, a model hub
+    models                            where weights come from: a folder, packages, a model hub
     embedding                         encoders; each distinct text once
+    structure                         section trees: native, induced, verified
+    chunking                          fixed and structural chunks, size matching; units over raw
+    prefixes, labelling               heading paths and placebos; every chunk under every label
+    window                            what the encoder never saw
     index                             LanceDB and FAISS
     retrieval                         flat, routed, BM25
     measures                          coverage, ranked, budget, bundles
-    statistics                        contrasts, bootstrap, Holm
+    statistics                        contrasts, bootstrap, Holm, dose
     registration                      what was fixed beforehand, against what ran
-    reporting, tracking               the page, the tables; MLflow
+    reporting, tracking               the page and the tables; MLflow
+    layout, show, profiles            where artifacts lie; one question seen closely; whole set-ups
     cli                               thin
 """
 

@@ -8,7 +8,7 @@ from spanwise.window import beyond
 
 
 def main(name: str, embedder: str) -> None:
-    settings = params.load().embedders[embedder]
+    settings = params.load().embedder(embedder)
     labels = schemas.read(layout.stage("label", name) / "labels.parquet", schemas.LABELS)
     questions = load_questions(layout.parse(name)).to_pylist()
     passages = texts(labels, load_documents(layout.parse(name)))

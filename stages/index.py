@@ -14,7 +14,7 @@ def main(name: str, embedder: str) -> None:
     labels = schemas.read(layout.stage("label", name) / "labels.parquet", schemas.LABELS)
     chunks = schemas.read(layout.stage("chunk", name) / "chunks.parquet", schemas.CHUNKS)
     found = texts(labels, load_documents(layout.parse(name)))
-    vectors = load(found, settings.embedders[embedder], layout.cell("embed", name, embedder))
+    vectors = load(found, settings.embedder(embedder), layout.cell("embed", name, embedder))
     about = {(c["segmentation"], c["chunk_id"]): c for c in chunks.to_pylist()}
     known = settings.labels()
     entries = [

@@ -9,7 +9,7 @@ def main(name: str) -> None:
     settings = params.load()
     folder = layout.stage("induce", name)
     report = induce(
-        load_documents(layout.parse(name)), settings.corpora[name].inducer, settings,
+        load_documents(layout.parse(name)), settings.corpus(name).inducer, settings,
         models.tokenizer(settings), folder,
     )
     layout.write_report(folder / "report.json", report)

@@ -41,7 +41,7 @@ def main(name: str) -> None:
     layout.write_report(
         folder / "report.json",
         {
-            "corpus": name, "demonstration": settings.corpora[name].demonstration,
+            "corpus": name, "demonstration": settings.corpus(name).demonstration,
             "standing": standing.word, "differences": list(standing.differences),
             "registered_at": standing.parent_commit, "questions": len(questions),
             "primary_questions": len(questions) - sum(why.values()),

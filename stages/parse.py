@@ -17,7 +17,7 @@ TABLES = {
 
 
 def main(name: str) -> None:
-    settings = params.load().corpora[name]
+    settings = params.load().corpus(name)
     report, written = {}, {}
     for split in ("study", "sweep"):
         corpus = read_split(

@@ -10,7 +10,7 @@ def main(name: str, embedder: str) -> None:
     settings = params.load()
     questions = load_questions(layout.parse(name)).to_pylist()
     absent = layout.read_report(layout.stage("label", name) / "report.json")["absent"]
-    encoder = settings.embedders[embedder]
+    encoder = settings.embedder(embedder)
     asked = [query_text(encoder, question["text"]) for question in questions]
     vectors = load(asked, encoder, layout.cell("embed", name, embedder))
     conditions = {

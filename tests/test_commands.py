@@ -38,6 +38,15 @@ def said(capsys: pytest.CaptureFixture[str]) -> Said:
     return run
 
 
+@pytest.fixture(autouse=True)
+def no_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`ui` serves until it is stopped: here no command may come as far as that."""
+    def refuse(command: object) -> int:
+        raise AssertionError(f"would run {command}")
+
+    monkeypatch.setattr(subprocess, "call", refuse)
+
+
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the project's own params.yaml and profiles, and nothing else."""

@@ -90,8 +90,16 @@ def test_another_encoder_behind_the_same_name_is_a_deviation(tmp_path: Path) -> 
     assert named.differences == ("tokens.tokenizer: registered 'minilm', ran 'words'",)
 
 
-def test_a_file_that_is_no_registration_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "r.json").write_text('{"entries": [{}]}')
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"entries": [{}]}', b"[]", b"{", b"\xff",
+        b'{"entries": [{"reason": "", "parent_commit": "", "protocol": {}}]}',
+        b'{"entries": [{"reason": "", "parent_commit": "", "protocol": {"corpora": 1}}]}',
+    ],
+)
+def test_a_file_that_is_no_registration_is_refused(tmp_path: Path, text: bytes) -> None:
+    (tmp_path / "r.json").write_bytes(text)
     with pytest.raises(RegistrationError, match="git checkout"):
         load(tmp_path / "r.json")
 

@@ -233,6 +233,15 @@ class Params(_Settings):
             raise ParamsError(f"no embedder {name!r}; params.yaml has {', '.join(self.embedders)}")
         return self.embedders[name]
 
+    def corpus(self, name: str) -> CorpusSettings:
+        """Settings of one corpus.
+
+        raises: ParamsError if there is none of that name.
+        """
+        if name not in self.corpora:
+            raise ParamsError(f"no corpus {name!r}; params.yaml has {', '.join(self.corpora)}")
+        return self.corpora[name]
+
     def labels(self) -> dict[str, Condition]:
         """Each distinct (segmentation, prefix, depth) once, in table order, with a condition that
         stands for it. bm25 shares the chunks of its label, so it adds none of its own."""

@@ -81,7 +81,9 @@ def load(path: Path = FILE) -> list[dict[str, Any]]:
         for entry in entries:
             if {"reason", "parent_commit", "protocol"} - set(entry):
                 raise KeyError("reason, parent_commit, protocol")
-    except (json.JSONDecodeError, KeyError, TypeError) as error:
+            if not isinstance(entry["protocol"]["corpora"], dict):
+                raise TypeError("corpora is no mapping")
+    except (OSError, ValueError, KeyError, TypeError) as error:  # ValueError: no JSON, or no UTF-8
         raise RegistrationError(
             f"{path} is not a registration ({error}); restore the committed file with "
             f"`git checkout -- {path}`"

@@ -54,7 +54,8 @@ def test_a_changed_setting_reaches_each_stage_whose_script_names_it() -> None:
         read = {part for part in TOP if re.search(rf"settings\.{part}\b", source)}
         if re.search(r"params\.load\(\)\.(\w+)", source):
             read |= set(re.findall(r"params\.load\(\)\.(\w+)", source)) & TOP
-        for call, part in (("labels", "conditions"), ("embedder", "embedders"), ("corpus", "corpora")):
+        calls = {"labels": "conditions", "embedder": "embedders", "corpus": "corpora"}
+        for call, part in calls.items():
             if re.search(rf"\.{call}\(", source):
                 read.add(part)
         if "models.tokenizer(" in source:

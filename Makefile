@@ -3,6 +3,9 @@ SHELL := /bin/bash
 PYTHON ?= python3
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# What `make bundle` puts into remote/ beside the data: minutes or half an hour on two cores.
+COSTLY := induce@handbook embed@handbook-minilm embed@handbook-mpnet \
+  index@handbook-minilm index@handbook-mpnet
 INSTALL := .venv/bin/pip install --quiet --constraint constraints.txt
 
 .PHONY: repro test setup pull models ui lint bench bundle
@@ -17,7 +20,13 @@ test: .venv/dev pull models ## the whole suite; what the machine lacks is report
 setup: .venv/base           ## the virtual environment
 
 pull: .venv/base            ## bundled data and artifacts from the remote inside the repository
-	dvc pull --allow-missing --quiet
+	@dvc pull --allow-missing --quiet $(COSTLY) data.dvc 2>.venv/pull.log || { \
+	  cat .venv/pull.log; \
+	  echo "DVC overwrites nothing that it has not recorded: what is here stays as it is."; \
+	  if [ ! -d data/handbook ]; then \
+	    echo "The bundled corpus is not here yet: move your own folder out of data/, run 'make pull',"; \
+	    echo "move it back and record it with 'dvc add data'."; exit 1; fi; \
+	  echo "Record data of your own with 'dvc add data'."; }
 
 models: .venv/base          ## weights of the weak embedder, whose tokenizer measures every chunk
 	spanwise models fetch minilm
@@ -35,8 +44,7 @@ bench: .venv/dev            ## ratios against other tools, each measured in one 
 
 bundle: .venv/base          ## write the bundled corpus and its costly artifacts to remote/
 	rm -rf remote/files
-	dvc push --remote bundled data.dvc induce@handbook \
-	  embed@handbook-minilm embed@handbook-mpnet index@handbook-minilm index@handbook-mpnet
+	dvc push --remote bundled data.dvc $(COSTLY)
 	du -sh remote
 
 .venv/bin/python:

@@ -30,6 +30,8 @@ NONSENSE = [
     ("tokens.tokenizer", "nobody", "nor `words`"),
     ("embedders.minilm.batch_size", 8, "batch_size is 1 on the cpu"),
     ("corpora.handbook.reader", "pdf", "markdown"),
+    ("corpora.handbook.path", "../mine", "a corpus lies in data/handbook"),
+    ("corpora.handbook.path", "data/handbooks", "a corpus lies in data/handbook"),
     ("corpora.handbook.inducer", "oracle", "no entry of inducers"),
     ("steps.C1", ["A2", "A0"], "stand in contrasts and in steps"),
 ]
@@ -108,3 +110,19 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(InputError):
         schemas.write(tmp_path / "runs.parquet", schemas.RUNS, bad)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_questions_that_all_stay_are_read_as_what_they_are(tmp_path: Path) -> None:
+    """A column of nulls alone has no type of its own: it once ended the embed stage."""
+    from spanwise.documents.records import UNUSABLE, load_questions
+
+    row = {
+        "question_id": "q", "doc_id": "d", "text": "?", "type": "factoid", "base": None,
+        "evidence": [{"doc_id": "d", "start": 0, "end": 1}], "bundles": [[0]],
+        "raw_evidence": None, "raw_bundles": None, "excluded": None,
+    }
+    table = schemas.table(schemas.QUESTIONS, [row])
+    schemas.write(tmp_path / "questions.parquet", schemas.QUESTIONS, table)
+    assert load_questions(tmp_path).to_pylist() == [row]
+    assert load_questions(tmp_path, ["d"])["excluded"].to_pylist() == [UNUSABLE]
+    schemas.check(schemas.QUESTIONS, load_questions(tmp_path), "questions")

@@ -112,3 +112,15 @@ def test_the_projects_own_registration_holds_for_its_params() -> None:
         ROOT / "registration.json",
     )
     assert found.differences == ()
+
+
+def test_a_registration_that_came_after_the_strong_embedder_confirms_nothing(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "r.json"
+    register(settings(), {"handbook": DIGESTS}, "abc", "", path, too_late=["handbook"])
+    found = standing(settings(), "handbook", DIGESTS, path)
+    assert found.word == "exploratory"
+    assert found.differences == (
+        "handbook was registered after the strong embedder had run on it",
+    )

@@ -215,6 +215,11 @@ class Params(_Settings):
         if self.inducers.segmenter.embedder not in self.embedders:
             raise ValueError("inducers.segmenter.embedder is no entry of embedders")
         for name, corpus in self.corpora.items():
+            if not f"{corpus.path.rstrip('/')}/".startswith(f"data/{name}/"):
+                raise ValueError(
+                    f"corpora.{name}.path {corpus.path!r}: a corpus lies in data/{name}, which its "
+                    "stages depend on; move it there"
+                )
             if corpus.inducer not in InducerSettings.model_fields:
                 raise ValueError(
                     f"corpora.{name}.inducer {corpus.inducer!r} is no entry of inducers"

@@ -8,7 +8,7 @@ its corpus; until there is one, and for whatever deviates from it, all output sa
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -93,9 +93,12 @@ def load(path: Path = FILE) -> list[dict[str, Any]]:
 
 def register(
     params: Params, digests: Mapping[str, Mapping[str, str]], parent_commit: str, reason: str,
-    path: Path = FILE,
+    path: Path = FILE, too_late: Collection[str] = (),
 ) -> None:
     """Append an entry; earlier ones stay.
+
+    too_late: corpora on which the strong embedder has run already; the entry says so, and it will
+              confirm nothing about them.
 
     raises: RegistrationError if nothing changed, or if an amendment has no reason.
     """
@@ -109,6 +112,7 @@ def register(
         {
             "reason": reason.strip() or "first registration",
             "parent_commit": parent_commit,
+            **({"too_late": sorted(too_late)} if too_late else {}),
             "protocol": made,
         }
     )
@@ -135,7 +139,20 @@ def register_now(params: Params, reason: str) -> str:
         raise RegistrationError(
             "no commit to register against; a registration proves its time by git: commit first"
         )
-    register(params, digests, head.stdout.strip(), reason)
+    named = {corpus for entry in load() for corpus in entry["protocol"]["corpora"]}
+    late = [
+        corpus
+        for corpus in params.corpora
+        if corpus not in named
+        and (layout.cell("embed", corpus, params.primary.embedder) / "vectors.parquet").exists()
+    ]
+    register(params, digests, head.stdout.strip(), reason, too_late=late)
+    if late:
+        return (
+            f"{FILE} written, but {params.primary.embedder} has run already on {', '.join(late)}: "
+            "their results stay exploratory. Commit it all the same:\n"
+            f"  git add {FILE} && git commit -m 'Register the protocol'"
+        )
     return (
         f"{FILE} written for {', '.join(digests)}; commit it before the strong embedder runs:\n"
         f"  git add {FILE} && git commit -m 'Register the protocol'"
@@ -161,6 +178,8 @@ def standing(
         del ran["encoders"]
     registered["corpora"] = {corpus: registered["corpora"][corpus]}
     differences = list(_differences(registered, ran, ""))
+    if corpus in entry.get("too_late", ()):
+        differences.insert(0, f"{corpus} was registered after the strong embedder had run on it")
     word = "exploratory" if differences else "confirmatory"
     return Standing(word, tuple(differences), entry["parent_commit"])
 

@@ -159,8 +159,10 @@ def load_questions(folder: Path, unusable: Collection[str] = ()) -> pa.Table:
         else row["excluded"]
         for row in table.select(["doc_id", "evidence", "excluded"]).to_pylist()
     ]
-    place = table.schema.get_field_index("excluded")
-    return table.set_column(place, schemas.QUESTIONS.columns.field("excluded"), [excluded])
+    field = schemas.QUESTIONS.columns.field("excluded")
+    # The type is named: a column of nulls alone would have none.
+    column = pa.array(excluded, field.type)
+    return table.set_column(table.schema.get_field_index("excluded"), field, column)
 
 
 def digests(tables: Mapping[str, pa.Table]) -> dict[str, str]:

@@ -190,8 +190,8 @@ def have_qwen() -> None:
         reason = "xllamacpp is not installed (pip install 'spanwise[llm]')"
     except Unavailable as error:
         reason = str(error)
-    if os.environ.get("SPANWISE_REQUIRE_SYSTEM") == "1":
-        pytest.fail(f"SPANWISE_REQUIRE_SYSTEM=1, and {reason}")
+    if os.environ.get("SPANWISE_REQUIRE_LLM") == "1":
+        pytest.fail(f"SPANWISE_REQUIRE_LLM=1, and {reason}")
     pytest.skip(reason)
 
 

@@ -5,11 +5,12 @@ The rooms, in the order the data meets them (docs/architecture.md draws the map)
     errors, spans, schemas, params    the four rooms everyone may enter
     text                              decoding, sentences with exact offsets, token counts
     documents                         documents, questions and corpora, and their tables
-    questions                         anchors, authored and harvested questions
-    corpora                           trusted view, one reader for each source format
     models                            where weights come from: a folder, packages, a model hub
+    llm                               one client for language models, answers kept by digest
     embedding                         encoders; each distinct text once
-    structure                         section trees: native, induced, verified
+    structure                         section trees: native, induced, verified, repaired
+    questions                         anchors; authored, harvested and written questions
+    corpora                           trusted view, one reader for each source format
     chunking                          fixed and structural chunks, size matching; units over raw
     prefixes, labelling               heading paths and placebos; every chunk under every label
     window                            what the encoder never saw

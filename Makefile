@@ -20,13 +20,11 @@ test: .venv/dev pull models ## the whole suite; what the machine lacks is report
 setup: .venv/base           ## the virtual environment
 
 pull: .venv/base            ## bundled data and artifacts from the remote inside the repository
-	@dvc pull --allow-missing --quiet $(COSTLY) data.dvc 2>.venv/pull.log || { \
-	  cat .venv/pull.log; \
-	  echo "DVC overwrites nothing that it has not recorded: what is here stays as it is."; \
-	  if [ ! -d data/handbook ]; then \
-	    echo "The bundled corpus is not here yet: move your own folder out of data/, run 'make pull',"; \
-	    echo "move it back and record it with 'dvc add data'."; exit 1; fi; \
-	  echo "Record data of your own with 'dvc add data'."; }
+	@dvc pull --allow-missing --quiet $(COSTLY) || \
+	  echo "Artifacts that DVC has not recorded stay as they are; 'dvc repro' goes on from them."
+	@[ -d data/handbook ] || dvc pull --quiet data.dvc || { \
+	  echo "DVC overwrites nothing that it has not recorded: move your own folder out of data/, run"; \
+	  echo "'make pull', move it back and record it with 'dvc add data/NAME'."; exit 1; }
 
 models: .venv/base          ## weights of the weak embedder, whose tokenizer measures every chunk
 	spanwise models fetch minilm

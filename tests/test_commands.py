@@ -6,8 +6,12 @@ import json
 import os
 import re
 import shutil
+import signal
+import socket
 import subprocess
 import sys
+import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,6 +20,7 @@ import yaml
 
 from spanwise import layout, params, schemas
 from spanwise.cli import main
+from spanwise.tracking import place
 
 from . import reporting_world as world
 from .conftest import ROOT
@@ -25,6 +30,7 @@ COMMANDS = (
     "score", "compare", "chunk", "show", "models", "models list", "models fetch", "register",
     "profile", "report", "ui",
 )
+SERVE = place.serve
 Said = Callable[..., tuple[int, str, str]]
 
 
@@ -44,7 +50,7 @@ def no_server(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(command: object) -> int:
         raise AssertionError(f"would run {command}")
 
-    monkeypatch.setattr(subprocess, "call", refuse)
+    monkeypatch.setattr(place, "serve", refuse)
 
 
 @pytest.fixture
@@ -231,14 +237,67 @@ def test_the_study_profile_applies_and_comments_stay(project: Path, said: Said) 
     assert said("profile", "study")[0] == 0 and path.read_text(encoding="utf-8") == after
 
 
+def test_a_profile_says_what_it_drops_and_which_data_it_wants(project: Path, said: Said) -> None:
+    (project / "data" / "qasper").mkdir(parents=True)
+    code, out, error = said("profile", "study")
+    assert code == 0 and out.count("\n") == 1
+    assert error.splitlines() == [
+        "note: corpora: handbook is dropped from params.yaml; its data stay in data/handbook",
+        "note: embedders: minilm is dropped from params.yaml",
+        "note: embedders: mpnet is dropped from params.yaml",
+        "note: corpora: wikipedia has no data yet; put a MediaWiki XML dump (.xml or .xml.bz2) in "
+        "data/wikipedia",
+        "note: corpora: qasper has no data yet; put QASPER's official .json files in data/qasper",
+    ]
+    for name in ("wikipedia", "qasper"):
+        (project / "data" / name).mkdir(exist_ok=True)
+        (project / "data" / name / "file").touch()
+    assert said("profile", "study")[::2] == (0, "")  # nothing more to drop, nothing missing
+
+
+def test_a_profile_writes_over_nothing_that_git_has_not_kept(project: Path, said: Said) -> None:
+    path = project / "params.yaml"
+    git(project, "init", "-q")
+    for keep in (False, True):  # a file that git has never seen, then one that has changed since
+        change(path, "inference.seed", 1 + keep)
+        before = path.read_bytes()
+        code, out, error = said("profile", "study")
+        assert (code, out) == (2, "") and path.read_bytes() == before
+        assert error == ("error: params.yaml has uncommitted changes, which could not be had back; "
+                         "commit them first, or give --force\n")
+        git(project, "add", "-A")
+        git(project, "commit", "-q", "-m", "all")
+    assert said("profile", "study")[0] == 0
+    assert said("profile", "study")[0] == 2
+    assert said("profile", "study", "--force")[0] == 0
+
+
+@pytest.mark.parametrize(("place_", "value", "part"), [
+    ("chunkng", {}, "chunkng: unknown key; did you mean 'chunking'?"),
+    ("conditions.A0.prefixes", "none", "conditions.A0.prefixes: unknown key; did you mean 'prefix"),
+    ("retrieval.bm25.zzz", 1, "retrieval.bm25.zzz: unknown key; known here: k1, b"),
+    ("corpora.handbook.pth", "x", "corpora.handbook.pth: unknown key; did you mean 'path'?"),
+    ("chunking.cap_tokens", "350", "chunking.cap_tokens: expected a valid integer, found text '35"),
+    ("conditions.A0.prefix", "pth", "expected 'none', 'path', 'placebo' or 'context', found 'pth'"),
+    ("primary", {}, "primary.measure: missing; add it"),
+    ("primary.measure", "map", "primary: measure 'map': one of "),
+])
+def test_a_wrong_setting_is_said_in_plain_words(
+    project: Path, said: Said, place_: str, value: object, part: str
+) -> None:
+    change(project / "params.yaml", place_, value)
+    code, _, error = said("models", "list")
+    assert code == 2 and part in error and "Value error" not in error, error
+
+
 @pytest.mark.parametrize(("name", "text", "part"), [
     ("unknown", None, "no profile 'unknown' in profiles/; there are study, x"),
     ("../params", None, "no profile '../params'"),
     ("x", "tokens: {tokenizer: nobody}\n", "tokens.tokenizer 'nobody' is no embedder"),
     ("x", "chunking: {cap_tokens: 100}\n", "floor_tokens above half of cap_tokens"),
-    ("x", "primary: {embeder: mpnet}\n", "primary.embeder: Extra inputs"),
-    ("x", "chunking: 5\n", "chunking: Input should be"),
-    ("x", "corpora:\n", "corpora: Input should be"),
+    ("x", "primary: {embeder: mpnet}\n", "primary.embeder: unknown key; did you mean 'embedder'?"),
+    ("x", "chunking: 5\n", "chunking: expected a mapping of keys to values, found 5"),
+    ("x", "corpora:\n", "corpora: expected a mapping of keys to values, found nothing"),
     ("x", "", "x.yaml: expected a mapping of parts, found NoneType"),
     ("x", "- tokens\n", "x.yaml: expected a mapping of parts, found CommentedSeq"),
     ("x", "tokens: [\n", "x.yaml: no YAML in UTF-8"),
@@ -330,6 +389,34 @@ def test_show_and_report_before_the_first_run_name_the_mend(said: Said) -> None:
 
 
 @pytest.mark.usefixtures("there")
+def test_show_shows_what_was_embedded_and_where_the_evidence_first_stands(said: Said) -> None:
+    out = said("show", "doc-1-q0", "--top", "50")[1]
+    parts = {part.split("  ")[0]: part.splitlines() for part in out.split("\n\n")[3:]}
+    assert parts["A3"][0].startswith("A3  induced, path of depth 3, flat")
+    assert parts["P"][0].startswith("P  induced, placebo of depth 3, flat")
+    assert parts["A3-d1"][0].startswith("A3-d1  induced, path of depth 1, flat")
+    table = schemas.read(layout.stage("label", "harbour") / "labels.parquet", schemas.LABELS)
+    labels = {(row["label"], row["chunk_id"]): row["prefix"].strip() for row in table.to_pylist()}
+    conditions = params.load().conditions
+    misplaced = 0
+    for name, (_, *lines) in parts.items():
+        if name == "A1":
+            continue
+        rows = [re.fullmatch(r" ([* ]) ?(\d+)  -?\d+\.\d{4}  (\S+)  (.*)", line) for line in lines]
+        found = [row for row in rows if row]
+        assert found
+        for row in found:
+            assert row[4] == (labels[conditions[name].label, row[3]] or "(no prefix)")
+            misplaced += name == "P" and not row[4].startswith(f"[Manual {row[3][4]}")
+        first = next((row[2] for row in found if row[1] == "*"), None)
+        assert lines[0] == (f"  first evidence at rank {first}" if first
+                            else "  no evidence in the top 50")
+        bonus = "  scores: +2 for chunks of the sections that were kept"
+        assert (bonus in lines) == (conditions[name].retrieval == "routed")
+    assert misplaced  # a placebo's path is another document's
+
+
+@pytest.mark.usefixtures("there")
 @pytest.mark.parametrize(("arguments", "parts"), [
     (["doc-1-q9"], ["has a question 'doc-1-q9'; did you mean doc-1-q"]),
     (["zzzz"], ["has a question 'zzzz'"]), ([""], ["has a question ''"]),
@@ -371,7 +458,11 @@ def test_show_notices_settings_that_changed_after_the_run(there: Path, said: Sai
 
 
 def test_report_builds_the_page_from_what_is_there(there: Path, said: Said) -> None:
-    assert said("report") == (0, "reports/report.html\n", "")
+    code, out, error = said("report")
+    assert (code, error) == (0, "")
+    # The verdicts of each corpus, C1 to C4, and where the page is.
+    assert out.startswith("toy: cov_ndcg@10, ") and out.endswith("reports/report.html\n")
+    assert re.findall(r"^  (C\d)  ", out, re.MULTILINE)[:4] == ["C1", "C2", "C3", "C4"]
     written = {path.name: path.read_bytes() for path in (there / "reports").iterdir()
                if path.is_file()}
     assert {"report.html", "metrics.json"} <= set(written)
@@ -383,3 +474,90 @@ def test_report_builds_the_page_from_what_is_there(there: Path, said: Said) -> N
     assert (code, out) == (2, "") and "artifacts/score/toy/scores.parquet" in error
     assert written == {path.name: path.read_bytes() for path in (there / "reports").iterdir()
                        if path.is_file()}
+
+
+# ---------------------------------------------------------------- ui
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((place.HOST, 0))
+        return int(probe.getsockname()[1])
+
+
+def test_a_port_that_is_taken_is_one_line_with_the_mend(project: Path, said: Said) -> None:
+    with socket.socket() as held:
+        held.bind((place.HOST, 0))
+        held.listen()
+        port = held.getsockname()[1]
+        code, out, error = said("ui", "--port", str(port))
+    assert (code, out) == (2, "") and error.count("\n") == 1
+    assert error.startswith(f"error: port {port} of 127.0.0.1 cannot be used: ")
+    assert "e.g. --port " in error and not (project / "mlruns").exists()
+
+
+# Stands for a server: a worker of its own, and deaf to a polite request if told so.
+SERVER = """
+import os, signal, subprocess, sys, time
+if sys.argv[1] == "deaf":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+print("ready", flush=True)
+time.sleep(60)
+"""
+ASIDE = """
+import sys
+import time
+import urllib.request
+from spanwise.tracking import place
+place.PATIENCE_SECONDS = 0.5
+sys.exit(place.serve([sys.executable, "-c", *sys.argv[1:]]))
+"""
+
+
+@pytest.mark.parametrize("kind", ["polite", "deaf"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_what_is_asked_to_end_leaves_no_process(kind: str, number: int) -> None:
+    served = subprocess.Popen(
+        [sys.executable, "-c", ASIDE, SERVER, kind], stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True,
+    )
+    assert served.stdout
+    assert served.stdout.readline() == "ready\n"
+    served.send_signal(number)
+    # All of them hold the pipe: it ends when the last one has ended, by itself only after 60 s.
+    _, error = served.communicate(timeout=30)
+    assert (served.returncode, error) == (0, "")
+
+
+def test_a_server_that_ends_by_itself_gives_its_exit_code() -> None:
+    for code, expected in (("sys.exit(0)", 0), ("sys.exit(3)", 3), ("os.abort()", 1)):
+        assert SERVE([sys.executable, "-c", f"import os, sys; {code}"]) == expected
+
+
+@pytest.mark.slow
+def test_ui_prints_its_link_and_ctrl_c_ends_it_without_a_word(project: Path) -> None:
+    port = free_port()
+    environment = {key: value for key, value in os.environ.items() if key != "MLFLOW_TRACKING_URI"}
+    with (project / "said").open("w+") as log:
+        ui = subprocess.Popen(
+            [PROGRAM, "ui", "--port", str(port)], cwd=project, stdout=subprocess.PIPE, stderr=log,
+            text=True, env=environment,
+        )
+        assert ui.stdout
+        link = f"http://127.0.0.1:{port}/"
+        assert ui.stdout.readline() == f"{link}#/experiments  (Ctrl-C stops it)\n"
+        deadline = time.monotonic() + 90
+        while time.monotonic() < deadline and ui.poll() is None:
+            try:
+                assert b"<html" in urllib.request.urlopen(link, timeout=5).read()
+                break
+            except OSError:
+                time.sleep(0.3)
+        else:
+            raise AssertionError((project / "said").read_text())
+        ui.send_signal(signal.SIGINT)
+        ui.communicate(timeout=30)
+        assert ui.returncode == 0 and "Traceback" not in (project / "said").read_text()
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection(("127.0.0.1", port), timeout=5)

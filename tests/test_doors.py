@@ -101,13 +101,15 @@ def units(rows: list[dict[str, Any]], texts: dict[str, str]) -> list[str]:
 def test_every_row_indexes_the_text_that_is_written(
     chunk: Any, name: str, segmentation: str, representation: str
 ) -> None:
+    size = ["--size", "6"] if segmentation in ("fixed", "windows") else []
     rows, texts = chunk(
-        name, "--segmentation", segmentation, "--representation", representation, "--size", "6"
+        name, "--segmentation", segmentation, "--representation", representation, *size
     )
     assert rows and list(texts) == (["a", "b"] if name == "papers.json" else [Path(name).stem])
     for row, unit in zip(rows, units(rows, texts), strict=True):
-        assert list(row) == ["doc_id", "start", "end", "tokens", "path"]
-        assert [type(row[key]) for key in row] == [str, int, int, int, list]
+        assert list(row) == ["doc_id", "start", "end", "tokens", "path", "chunk_id"]
+        assert [type(row[key]) for key in row] == [str, int, int, int, list, str]
+        assert row["chunk_id"] == f"{row['doc_id']}:{row['start']}-{row['end']}"
         assert row["path"] and all(type(title) is str and title for title in row["path"])
         assert 0 <= row["start"] < row["end"] <= len(texts[row["doc_id"]])
         assert row["tokens"] == len(re.findall(r"\S+", unit)) > 0
@@ -327,6 +329,47 @@ def test_an_overlap_that_is_not_used_is_said(capsys: pytest.CaptureFixture[str])
     shown = capsys.readouterr()
     assert shown.err == "note: only windows overlap; --overlap was not used\n"
     assert main(["chunk", "lamp.md"]) == 0 and capsys.readouterr().out == shown.out
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("segmentation", SEGMENTATIONS)
+def test_a_size_that_is_not_used_is_said(
+    capsys: pytest.CaptureFixture[str], segmentation: str
+) -> None:
+    arguments = ["chunk", "lamp.md", "--segmentation", segmentation]
+    assert main([*arguments, "--size", "250"]) == 0
+    given_ = capsys.readouterr()
+    note = "note: only fixed chunks and windows have a size; --size was not used\n"
+    assert given_.err == ("" if segmentation in ("fixed", "windows") else note)
+    assert main(arguments) == 0
+    assert capsys.readouterr() == (given_.out, "")  # 250 is the size that stands without one
+
+
+@pytest.mark.parametrize("segmentation", SEGMENTATIONS)
+def test_chunks_are_scored_as_they_come_out(
+    here: Path, capsys: pytest.CaptureFixture[str], segmentation: str
+) -> None:
+    overlap = ["--overlap", "3"] if segmentation == "windows" else []
+    size = ["--size", "6"] if segmentation in ("fixed", "windows") else []
+    assert main(["chunk", "lamp.md", "--segmentation", segmentation, *size, *overlap,
+                 "--text-out", "lamp.text"]) == 0
+    shown = capsys.readouterr()
+    (here / "chunks.jsonl").write_text(shown.out, encoding="utf-8")
+    rows = [json.loads(line) for line in shown.out.splitlines()]
+    text = (here / "lamp.text").read_text(encoding="utf-8")
+    start = text.index("button")
+    question = {"question_id": "q", "doc_id": "lamp", "text": "What is held?",
+                "evidence": [{"doc_id": "lamp", "start": start, "end": start + 6}],
+                "bundles": [[0]]}
+    (here / "questions.jsonl").write_text(json.dumps(question) + "\n", encoding="utf-8")
+    holds = [row["start"] < start + 6 and row["end"] > start for row in rows]
+    (here / "run.trec").write_text("".join(
+        f"q Q0 {row['chunk_id']} {rank} {-rank} tag\n" for rank, row in enumerate(rows, 1)
+    ), encoding="utf-8")
+    assert main(["score", "--questions", "questions.jsonl", "--chunks", "chunks.jsonl",
+                 "--run", "run.trec"]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    assert json.loads(line)["mrr"] == pytest.approx(1 / (holds.index(True) + 1))
 
 
 @given(

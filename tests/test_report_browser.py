@@ -209,6 +209,14 @@ def test_it_fits_reads_and_is_not_blank(
         assert 0.02 < ink < 0.9, f"{top}: {ink:.3f} of the picture is not paper"
 
 
+def test_questions_are_drawn_for_paper(tab: Tab, url: str) -> None:
+    tab.open(url, 1280, 900)
+    rows = "document.querySelectorAll('tr[data-id]').length"
+    assert tab.run(rows) == 0  # none has been scrolled to
+    tab.call("Page.printToPDF")
+    assert tab.run(rows) == 40 * len(SETTINGS.corpora)
+
+
 def test_without_scripts_everything_but_the_questions_is_there(tab: Tab, url: str) -> None:
     tab.call("Emulation.setScriptExecutionDisabled", value=True)
     try:

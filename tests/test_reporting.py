@@ -82,28 +82,28 @@ def row(**changes: Any) -> dict[str, Any]:
 
 def test_a_contrast_is_a_difference_by_holms_p() -> None:
     wide = Spread((0.006, 0.034), 0.008)
-    assert judge(row(), wide, 0.01).state == "difference"
-    assert judge(row(p_holm=0.05), wide, 0.01).state == "undetermined"
+    assert judge(row(), wide, SETTINGS).state == "difference"
+    assert judge(row(p_holm=0.05), wide, SETTINGS).state == "undetermined"
     # Outside the family there is no Holm's p, and the plain one decides.
-    assert judge(row(p_holm=None, p=0.04), wide, 0.01).state == "difference"
+    assert judge(row(p_holm=None, p=0.04), wide, SETTINGS).state == "difference"
 
 
 def test_a_contrast_is_equivalent_within_the_open_margin() -> None:
     none = row(p_holm=1.0, delta=0.001, ci_low=-0.008, ci_high=0.01)
-    assert judge(none, Spread((-0.0099, 0.0099), 0.005), 0.01).state == "equivalent"
-    assert judge(none, Spread((-0.0099, 0.01), 0.005), 0.01).state == "undetermined"
-    assert judge(row(), Spread((0.001, 0.009), 0.002), 0.01).state == "both"
+    assert judge(none, Spread((-0.0099, 0.0099), 0.005), SETTINGS).state == "equivalent"
+    assert judge(none, Spread((-0.0099, 0.01), 0.005), SETTINGS).state == "undetermined"
+    assert judge(row(), Spread((0.001, 0.009), 0.002), SETTINGS).state == "both"
 
 
 def test_underpowered_is_what_would_be_missed_more_than_once_in_five() -> None:
     none = row(p_holm=0.3)
     # z(.975) + z(.8) = 1.960 + 0.842 = 2.802 standard errors; .01 / 2.802 = .00357.
     assert pytest.approx(2.8016, abs=1e-4) == DETECTABLE
-    assert judge(none, Spread((-0.012, 0.001), 0.00356), 0.01).underpowered is False
-    missed = judge(none, Spread((-0.012, 0.001), 0.00358), 0.01)
+    assert judge(none, Spread((-0.012, 0.001), 0.00356), SETTINGS).underpowered is False
+    missed = judge(none, Spread((-0.012, 0.001), 0.00358), SETTINGS)
     assert missed.underpowered and missed.words == "underpowered"
     # Without draws the standard error is the interval's width over 2 x 1.960: .032 / 3.92 = .00816.
-    assert judge(none, None, 0.01).detectable == pytest.approx(DETECTABLE * 0.032 / 3.919928)
+    assert judge(none, None, SETTINGS).detectable == pytest.approx(DETECTABLE * 0.032 / 3.919928)
 
 
 def test_sentences_say_which_way_how_much_and_how_sure() -> None:
@@ -147,7 +147,147 @@ def test_one_document_gives_no_interval_and_says_so() -> None:
     said = sentence(alone, None, SETTINGS)
     assert said.answer == (
         "Undetermined. All questions are about one document, so no interval can be given.")
-    assert said.badge == "underpowered" and "disagree" not in said.answer
+    assert (said.state, said.badge) == ("undetermined", "undetermined")
+    assert "few documents" not in said.figures  # there is no interval to rest on anything
+
+
+@pytest.mark.parametrize(("changes", "reason"), [
+    ({"delta": 0.0, "mean_a": 0.5}, "Every question scores the same under both, so nothing"),
+    ({"delta": 0.0, "mean_a": 1.0, "mean_b": 1.0}, "at the ceiling: these questions leave no room"),
+    ({"delta": 0.0, "mean_a": 0.0, "mean_b": 0.0}, "at zero: neither finds any of the evidence"),
+    ({"delta": 0.1, "p_holm": 0.0}, "Every question differs by the same +0.100"),
+    ({"delta": 0.0, "n_questions": 1}, "one question only"),
+    ({"delta": 0.1, "dz": 0.4, "p_holm": 0.0}, "Every document comes out with the same"),
+])
+@pytest.mark.parametrize("draws", [True, False])
+def test_what_does_not_vary_is_undetermined_and_never_equivalent(
+    changes: dict[str, Any], reason: str, draws: bool
+) -> None:
+    found = row(**{"ci_low": changes["delta"], "ci_high": changes["delta"], "dz": None,
+                   "p_holm": 1.0} | changes)
+    said = sentence(
+        found, Spread((found["delta"], found["delta"]), 0.0) if draws else None, SETTINGS)
+    assert (said.state, said.badge) == ("undetermined", "undetermined")
+    assert said.answer.startswith("Undetermined. ") and reason in said.answer
+    assert "identical chunks" not in said.answer
+    same = sentence(found, None, SETTINGS, same_chunks=True)
+    assert same.answer.endswith("The two structures cut the text into identical chunks.")
+
+
+def test_an_interval_of_few_documents_says_so() -> None:
+    wide = Spread((0.006, 0.034), 0.008)
+    few = "; the interval rests on few documents"
+    assert sentence(row(n_documents=9), wide, SETTINGS).figures.endswith(few)
+    assert few not in sentence(row(n_documents=10), wide, SETTINGS).figures
+
+
+def test_a_p_of_nought_is_judged_by_its_bound() -> None:
+    def few(draws: int) -> Any:
+        return world.settings(inference={"iterations": draws, "seed": 7, "margin": 0.01})
+
+    wide, none = Spread((0.006, 0.034), 0.008), row(p=0.0, p_holm=0.0)
+    # Four contrasts: 4 x 2/160 = .05, which is not below .05; 4 x 2/161 is.
+    assert judge(none, wide, few(160)).state == "undetermined"
+    assert "160 draws are too few" in sentence(none, wide, few(160)).answer
+    assert judge(none, wide, few(161)).state == "difference"
+    # Outside a family the bound is 2/B: 2/40 = .05.
+    alone = row(p=0.0, p_holm=None)
+    assert judge(alone, wide, few(40)).state == "undetermined"
+    assert judge(alone, wide, few(41)).state == "difference"
+
+
+def test_a_demonstrations_confirmation_is_called_one() -> None:
+    assert sentence(row(), None, SETTINGS, demonstration=True).standing == (
+        "confirmatory, demonstration")
+    explored = sentence(row(standing="exploratory"), None, SETTINGS, demonstration=True)
+    assert explored.standing == "exploratory"
+
+
+def test_equal_means_have_no_best_and_no_lowest(harbour: CorpusRecord) -> None:
+    from dataclasses import replace
+
+    from spanwise.reporting.verdict import best
+
+    cell = ("mpnet", "none")
+    assert "has the lowest" in best(harbour, SETTINGS, cell)
+    level = replace(harbour, means={k: {**m, "mean": 0.5} for k, m in harbour.means.items()})
+    # Twelve conditions, less A1, which is absent, and BM25, which stands beside them.
+    assert best(level, SETTINGS, cell) == (
+        "All 10 conditions have the same mean, 0.500. Beside them, BM25, which reads words alone, "
+        "0.500.")
+
+
+def test_identical_chunks_are_told_where_nothing_varies(harbour: CorpusRecord) -> None:
+    from dataclasses import replace
+
+    from spanwise.reporting.verdict import told
+
+    chunks = {**harbour.chunks, "induced": harbour.chunks["native"]}
+    alike = replace(harbour, chunks=chunks, spreads={})
+    still = row(name="C3", a="G3", b="A3", delta=0.0, ci_low=0.0, ci_high=0.0, dz=None, p_holm=1.0)
+    assert "identical chunks" in told(alike, still, SETTINGS).answer
+    parted = replace(harbour, spreads={})
+    assert "identical chunks" not in told(parted, still, SETTINGS).answer
+    # One segmentation under both arms is the design of C2, no accident worth telling.
+    same = row(delta=0.0, ci_low=0.0, ci_high=0.0, dz=None, p_holm=1.0)
+    assert "identical chunks" not in told(alike, same, SETTINGS).answer
+
+
+def test_the_steps_behind_the_placebo_are_told(harbour: CorpusRecord) -> None:
+    from dataclasses import replace
+
+    from spanwise.reporting.verdict import apart
+
+    def step(name: str, a: str, delta: float, p: float | None) -> dict[str, Any]:
+        return row(family="step", name=name, a=a, b="A2", delta=delta, ci_low=delta - 0.01,
+                   ci_high=delta + 0.01, p_holm=p, standing="exploratory")
+
+    def said(*steps: dict[str, Any]) -> str | None:
+        return apart(replace(harbour, contrasts=steps, spreads={}), row(), SETTINGS)
+
+    gains, harms = step("A3-A2", "A3", 0.05, 0.01), step("P-A2", "P", -0.07, 0.01)
+    assert said(gains, harms) == (
+        "Against no path: A3 − A2 = +0.050 [+0.040, +0.060], the right path gains; P − A2 = −0.070 "
+        "[−0.080, −0.060], the foreign path harms.")
+    unclear = said(gains, step("P-A2", "P", -0.005, 0.6))
+    assert unclear is not None
+    assert unclear.endswith("whether the foreign path gains or harms is undetermined.")
+    assert said(gains) is None and said(gains, {**harms, "delta": None}) is None
+    assert apart(harbour, row(name="C3", a="G3", b="A3"), SETTINGS) is None
+
+
+def test_the_terminal_has_a_line_for_each_contrast(harbour: CorpusRecord, root: Path) -> None:
+    from dataclasses import replace
+
+    from spanwise.reporting.terminal import verdicts
+
+    place = Path("reports/report.html")
+    toy = replace(gather(root, "toy", SETTINGS), contrasts=[
+        {**r, "standing": "confirmatory"} if r["delta"] is not None else r
+        for r in harbour.contrasts])
+    text = verdicts([harbour, toy], SETTINGS, place)
+    first, second, last = text.split("\n\n")
+    assert last == "The report: reports/report.html"
+    lines = first.splitlines()
+    assert lines[0] == "harbour: cov_ndcg@10, mpnet"
+    assert [line.split()[0] for line in lines[2:6]] == ["C1", "C2", "C3", "C4"]
+    for title in ("asks", "difference", "95% interval", "Holm p", "verdict", "standing"):
+        assert title in lines[1]
+    found = {r["name"]: r for r in harbour.contrasts
+             if (r["embedder"], r["family"], r["measure"]) == ("mpnet", "contrast", "cov_ndcg@10")}
+    for line, name in zip(lines[3:6], ("C2", "C3", "C4"), strict=True):
+        its = found[name]
+        for figure in (signed(its["delta"]), interval(its["ci_low"], its["ci_high"]),
+                       probability(its["p_holm"], 400, 4)):
+            at = line.index(figure)
+            assert line[at - 2 : at] == "  "
+        assert line.endswith("  confirmatory")
+    assert lines[2].split()[-2:] == ["absent", "absent"]
+    assert "C1: Not answered. A1: contexts are written" in first
+    assert "demonstration" not in first
+    assert "confirmatory, demonstration" in second
+    assert "prove nothing about the world" in " ".join(second.split())
+    assert all(len(line) <= 132 and line == line.rstrip() for line in text.splitlines())
 
 
 def test_a_new_contrast_gets_words_of_its_own_conditions() -> None:
@@ -208,6 +348,18 @@ def test_the_forest_plot_holds_every_estimated_contrast(page: Page, html: str) -
     assert "language-model stage" in text
     for name in ("C1", "C2", "C3", "C4"):
         assert name in text
+    # Two cells of three contrasts, and no p that does not say whose it is.
+    assert plot.count("<small>Holm p ") == 6 and "<small>p " not in plot
+
+
+def test_conditions_are_told_before_their_means(page: Page, html: str) -> None:
+    start = html.index('id="c-harbour"')
+    told = html.index("What each condition is", start)
+    assert told < html.index("Means by condition", start)
+    text = page.text("c-harbour")
+    assert "P induced: sections a model drew another document's heading path, depth 3" in text
+    assert "G4 native: the author's sections its heading path, depth 3 sections first" in text
+    assert "Against no path: A3 − A2" in page.text("verdict-harbour")
 
 
 # ---------------------------------------------------------------- the page
@@ -472,7 +624,9 @@ def test_metrics_are_the_tables_figures(root: Path, metrics: dict[str, Any]) -> 
     for found in schemas.read(folder / "contrasts.parquet", schemas.CONTRASTS).to_pylist():
         if found["measure"] == "cov_ndcg@10":
             told = metrics["harbour"][found["embedder"]]["contrasts"][found["name"]]
-            assert all(told[key] == found[key] for key in ("delta", "ci_low", "p_holm", "standing"))
+            assert all(told[key] == found[key] for key in ("delta", "ci_low", "p_holm"))
+            absent = found["status"] == "absent"
+            assert told["standing"] == ("absent" if absent else found["standing"])
 
 
 def test_metrics_hold_no_nan_and_a_reason_for_every_null(metrics: dict[str, Any]) -> None:
@@ -525,7 +679,8 @@ def test_plots_and_tables_are_whole_csv(root: Path) -> None:
     judged = {(r["family"], r["measure"]) for r in told
               if r["verdict"] and r["status"] == "estimated"}
     assert judged == {("contrast", "cov_ndcg@10"), ("step", "cov_ndcg@10")}
-    assert {r["verdict"] for r in told if r["status"] == "absent"} == {"absent"}
+    assert {(r["verdict"], r["standing"]) for r in told if r["status"] == "absent"} == {
+        ("absent", "absent")}
     budgets = list(csv.DictReader(io.StringIO((root / "reports/plots/budgets.csv").read_text())))
     assert {r["tokens"] for r in budgets} == {
         m.split("@")[1] for m in MEASURES if m.startswith("coverage@")}

@@ -5,6 +5,7 @@ prints. Every SpanwiseError becomes one line on stderr and an exit code in `main
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -109,8 +110,9 @@ def chunk(
         str, typer.Option(help="native, fixed, blocks, sections or windows.")
     ] = "native",
     size: Annotated[
-        int, typer.Option(help="Tokens of a fixed chunk (on average) or window.")
-    ] = 250,
+        int | None,
+        typer.Option(help="Tokens of a fixed chunk (on average) or window; 250 if not given."),
+    ] = None,
     overlap: Annotated[int, typer.Option(help="Tokens that two windows share.")] = 0,
     tokenizer: Annotated[
         str, typer.Option(help="words (runs of non-space), or a model whose tokenizer counts.")
@@ -126,18 +128,21 @@ def chunk(
         Path | None, typer.Option(help="Write the text that the offsets index here.")
     ] = None,
 ) -> None:
-    """Chunk one file: JSON lines doc_id, start, end, tokens, path (code points, half-open)."""
+    """Chunk one file: JSON lines doc_id, start, end (code points), tokens, path, chunk_id."""
     from spanwise import models
     from spanwise.chunking import door
 
     rows, texts = door.chunk_file(
-        file, segmentation, size, overlap, models.tokenizer_named(tokenizer), representation, format
+        file, segmentation, 250 if size is None else size, overlap,
+        models.tokenizer_named(tokenizer), representation, format,
     )
     if text_out is not None:
         door.write_text_out(text_out, texts, file)
     typer.echo(door.as_lines(rows), nl=False)
     if overlap and segmentation != "windows":
         typer.echo("note: only windows overlap; --overlap was not used", err=True)
+    if size is not None and segmentation not in ("fixed", "windows"):
+        typer.echo("note: only fixed chunks and windows have a size; --size was not used", err=True)
 
 
 @app.command()
@@ -202,21 +207,30 @@ def register(
 @app.command()
 def profile(
     name: Annotated[str, typer.Argument(help="A file of profiles/, without .yaml.")],
+    force: Annotated[
+        bool, typer.Option("--force", help="Even if params.yaml has uncommitted changes.")
+    ] = False,
 ) -> None:
     """Apply a whole set-up to params.yaml: `study` is the published one."""
     from spanwise import profiles
 
-    typer.echo(f"params.yaml now has {name}'s {', '.join(profiles.apply(name))}; run `dvc repro`")
+    planned = profiles.plan(name, force)
+    for note in planned.notes:
+        typer.echo(f"note: {note}", err=True)
+    planned.write()
+    typer.echo(f"params.yaml now has {name}'s {', '.join(planned.changed)}; run `dvc repro`")
 
 
 @app.command()
 def report() -> None:
     """Build reports/ anew from the artifacts that are there."""
     from spanwise import params
+    from spanwise.reporting.build import PAGE
     from spanwise.reporting.build import report as build
+    from spanwise.reporting.terminal import verdicts
 
-    build(Path(), params.load())
-    typer.echo("reports/report.html")
+    settings = params.load()
+    typer.echo(verdicts(build(Path(), settings), settings, PAGE))
 
 
 @app.command()
@@ -224,12 +238,15 @@ def ui(
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port on this machine.")] = 5000,
 ) -> None:
     """Serve MLflow's page over mlruns/ on this machine alone."""
-    import subprocess
-
-    from spanwise import params, tracking
+    from spanwise import params
+    from spanwise.tracking import place
 
     params.load()  # outside a project nothing is created
-    raise typer.Exit(subprocess.call(tracking.ui_command(Path.cwd(), port)))
+    place.require_free(port)
+    command = place.ui_command(Path.cwd(), port)
+    typer.echo(f"http://{place.HOST}:{port}/#/experiments  (Ctrl-C stops it)")
+    sys.stdout.flush()
+    raise typer.Exit(place.serve(command))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -241,6 +258,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Ids are UTF-8 whatever the terminal says; a name that is no text is shown escaped.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    code = _run(arguments)
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        # A reader that has enough is no error; a failure that was said is not said again.
+        if not code and not isinstance(error, BrokenPipeError):
+            print(f"error: {error.strerror or error}", file=sys.stderr)
+            code = 1
+        # What is still in the buffer would fail once more when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return code
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     try:
         app(None if arguments is None else list(arguments), prog_name="spanwise")
     except SpanwiseError as error:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
     AfterValidator,
@@ -265,10 +265,54 @@ def from_mapping(settings: Mapping[str, Any], where: str = "params.yaml") -> Par
         return Params.model_validate(settings)
     except ValidationError as error:
         places = "\n".join(
-            f"  {'.'.join(str(part) for part in item['loc']) or '(whole)'}: {item['msg']}"
-            for item in error.errors()
+            f"  {'.'.join(str(part) for part in item['loc']) or '(whole)'}: {_complaint(item)}"
+            for item in error.errors(include_url=False)
         )
         raise ParamsError(f"{where} does not describe a study:\n{places}") from None
+
+
+def _complaint(item: Mapping[str, Any]) -> str:
+    """What is wrong in one place: what was found, what is expected, and the nearest known key."""
+    kind, found, details = item["type"], item["input"], item.get("ctx", {})
+    if kind == "missing":
+        return "missing; add it"
+    if kind == "value_error":  # one of ours, which says it all
+        return str(details["error"])
+    if kind == "extra_forbidden":
+        from difflib import get_close_matches
+
+        known = _known(item["loc"][:-1])
+        near = get_close_matches(str(item["loc"][-1]), known, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]!r}?" if near else f"known here: {', '.join(known)}"
+        return f"unknown key; {hint} (Extra inputs are not permitted)"
+    if kind == "literal_error":
+        return f"expected {details['expected']}, found {found!r}"
+    if kind in ("model_type", "dict_type"):
+        return f"expected a mapping of keys to values, found {_shown(found)}"
+    if kind in ("too_short", "too_long"):
+        return f"{item['msg'].partition(' after ')[0]}, found {details['actual_length']}"
+    return f"{item['msg'].replace('Input should be', 'expected')}, found {_shown(found)}"
+
+
+def _known(place: Sequence[str | int]) -> list[str]:
+    """The keys that a mapping inside the settings may have, by its place."""
+    model: Any = Params
+    for part in place:
+        if isinstance(model, type) and issubclass(model, BaseModel):
+            model = model.model_fields[str(part)].annotation
+        else:  # entries by name: dict[Name, Settings]
+            model = get_args(model)[1]
+    return list(model.model_fields)
+
+
+def _shown(value: object) -> str:
+    """A value as a person would point at it: what it is, and itself if it is short."""
+    if value is None:
+        return "nothing"
+    text = repr(value)
+    kinds: dict[type, str] = {str: "text", dict: "a mapping", list: "a list"}
+    kind = kinds.get(type(value), "")
+    return f"{kind} {text}".strip() if len(text) <= 40 else kind or type(value).__name__
 
 
 def load(path: Path = Path("params.yaml")) -> Params:

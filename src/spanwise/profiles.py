@@ -3,24 +3,57 @@
 from __future__ import annotations
 
 import io
+import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from spanwise import params, schemas
 from spanwise.errors import ParamsError
+from spanwise.params import Params
 
 FOLDER = Path("profiles")
 
 REPLACED = ("corpora", "embedders")
 """Mappings that a profile replaces whole; of every other part it changes the keys that it names."""
 
+SOURCES = {
+    "markdown": ".md files with manifest.yaml and questions.yaml (or .jsonl)",
+    "text": ".txt files with manifest.yaml and questions.yaml (or .jsonl)",
+    "qasper": "QASPER's official .json files",
+    "mediawiki": "a MediaWiki XML dump (.xml or .xml.bz2)",
+    "chroma": "Chroma's evaluation set: corpora/*.md and questions_df.csv",
+}
+"""What each reader expects in a corpus' place."""
 
-def apply(name: str, path: Path = Path("params.yaml"), folder: Path = FOLDER) -> list[str]:
-    """Apply a profile to params.yaml, which is written only if the outcome describes a study.
 
-    returns: the parts that changed.
-    raises:  ParamsError for an unknown profile, a file that is no YAML mapping, or an outcome that
-             is no study.
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A profile's effect on a file of settings, before anything is written.
+
+    changed: the parts that the profile names.
+    notes:   what is dropped, and which data are missing and belong where; a line each.
+    text:    the file's new content, which describes a study.
+    """
+
+    path: Path
+    changed: tuple[str, ...]
+    notes: tuple[str, ...]
+    text: str
+
+    def write(self) -> None:
+        """Write the file: it appears whole or not at all."""
+        schemas.write_text(self.path, self.text)
+
+
+def plan(
+    name: str, force: bool = False, path: Path = Path("params.yaml"), folder: Path = FOLDER
+) -> Plan:
+    """What a profile would make of params.yaml.
+
+    force:  even if the file has changes that git has not kept; outside a repository nobody asks.
+    raises: ParamsError for an unknown profile, a file that is no YAML mapping, an outcome that is
+            no study, or uncommitted changes without `force`.
     """
     from ruamel.yaml import YAML
 
@@ -34,16 +67,60 @@ def apply(name: str, path: Path = Path("params.yaml"), folder: Path = FOLDER) ->
     yaml.preserve_quotes = True
     yaml.width = 100
     settings, changes = _read(yaml, path), _read(yaml, folder / f"{name}.yaml")
-    changed = list(changes)
+    changed = tuple(changes)
+    dropped = []
     for part in REPLACED:
         if part in changes:
+            dropped += _dropped(part, settings.get(part), changes[part])
             settings[part] = changes.pop(part)
     _merge(settings, changes)
     buffer = io.StringIO()
     yaml.dump(settings, buffer)
-    params.from_mapping(_plain(settings), f"{path} with profile {name}")
-    schemas.write_text(path, buffer.getvalue())
-    return changed
+    outcome = params.from_mapping(_plain(settings), f"{path} with profile {name}")
+    if not force and _uncommitted(path):
+        raise ParamsError(
+            f"{path} has uncommitted changes, which could not be had back; commit them first, "
+            "or give --force"
+        )
+    return Plan(path, changed, (*dropped, *_missing(outcome, path.parent)), buffer.getvalue())
+
+
+def _dropped(part: str, before: Any, after: Any) -> list[str]:
+    """A line for each entry of a replaced mapping that does not come back."""
+    if not isinstance(before, dict) or not isinstance(after, dict):
+        return []  # no mapping is no study, which is said later
+    lines = []
+    for name, its in before.items():
+        if name in after:
+            continue
+        place = its.get("path") if isinstance(its, dict) else None
+        stays = f"; its data stay in {place}" if part == "corpora" and place else ""
+        lines.append(f"{part}: {name} is dropped from params.yaml{stays}")
+    return lines
+
+
+def _missing(outcome: Params, root: Path) -> list[str]:
+    """A line for each corpus whose data are not there."""
+    lines = []
+    for name, corpus in outcome.corpora.items():
+        place = root / corpus.path
+        if not place.exists() or (place.is_dir() and not any(place.iterdir())):
+            lines.append(
+                f"corpora: {name} has no data yet; put {SOURCES[corpus.reader]} in {corpus.path}"
+            )
+    return lines
+
+
+def _uncommitted(path: Path) -> bool:
+    """Whether git knows of changes to a file; without git, or outside a repository, it does not."""
+    try:
+        found = subprocess.run(
+            ["git", "status", "--porcelain", "--", path.name], cwd=path.resolve().parent,
+            capture_output=True, text=True, check=False,
+        )
+    except FileNotFoundError:
+        return False
+    return found.returncode == 0 and bool(found.stdout.strip())
 
 
 def _read(yaml: Any, path: Path) -> Any:

@@ -14,6 +14,7 @@ from spanwise import layout, schemas
 from spanwise.documents.records import load_questions
 from spanwise.errors import InputError
 from spanwise.params import Params
+from spanwise.retrieval.routed import ROUTED_BONUS
 from spanwise.spans import Span, merge
 
 OPEN, CLOSE = "⟦", "⟧"
@@ -96,10 +97,12 @@ def show(
     now = _fresh(params, found, embedder) if fresh else {}
     scores = _scores(found.corpus, embedder, question_id, params.primary.measure)
     chunks = _chunks(found.corpus)
+    prefixes = _prefixes(found.corpus)
     absent = layout.read_report(layout.stage("label", found.corpus) / "report.json")["absent"]
     for name in conditions or params.conditions:
         its = params.conditions[name]
-        lines += ["", f"{name}  {its.segmentation}, {its.prefix}, {its.retrieval}"]
+        depth = f" of depth {its.depth}" if its.depth else ""
+        lines += ["", f"{name}  {its.segmentation}, {its.prefix}{depth}, {its.retrieval}"]
         if its.label in absent:
             lines.append(f"  absent: {absent[its.label]}")
             continue
@@ -109,25 +112,27 @@ def show(
             lines.append("  no record: it joined params.yaml after the last run; run `dvc repro`")
             continue
         ranked = recorded.get(name, [])
+        # What is searched: bm25 searches content alone, which its label, without prefix, says too.
+        places = [
+            _place(name, its.segmentation, its.label, row, chunks, prefixes) for row in ranked
+        ]
+        if question["evidence"]:
+            lines.append(f"  {_first(ranked, places, question['evidence'], params)}")
+        if its.retrieval == "routed":
+            lines.append(f"  scores: +{ROUTED_BONUS:g} for chunks of the sections that were kept")
         if name in now:
             agrees = [r["chunk_id"] for r in ranked] == now[name]
             lines.append("  retrieved now: " + (
                 "agrees with the record" if agrees else "DIFFERS from the record; run `dvc repro`"
             ))
-        for row in ranked[:top]:
-            chunk = chunks.get((its.segmentation, row["chunk_id"]))
-            if chunk is None:
-                raise InputError(
-                    f"{name}: its record names {row['chunk_id']}, which is no {its.segmentation} "
-                    "chunk: something changed after the last run; run `dvc repro`"
-                )
+        for row, (chunk, prefix) in list(zip(ranked, places, strict=True))[:top]:
             evidence = [e for e in question["evidence"] if e["doc_id"] == chunk["doc_id"]]
             text = found.bodies[chunk["doc_id"]][chunk["start"] : chunk["end"]]
             marked = mark(text, chunk["start"], evidence)
             sign = "*" if OPEN in marked else " "
             lines += [
                 f" {sign}{row['rank']:>2}  {row['score']:.4f}  {chunk['chunk_id']}  "
-                f"{' › '.join(chunk['path'])}",
+                f"{' '.join(prefix.split()) or '(no prefix)'}",
                 f"        {_around(marked)}",
             ]
         if not ranked:
@@ -160,6 +165,49 @@ def _scores(corpus: str, embedder: str, question_id: str, measure: str) -> dict[
 def _chunks(corpus: str) -> dict[tuple[str, str], dict[str, Any]]:
     table = schemas.read(layout.stage("chunk", corpus) / "chunks.parquet", schemas.CHUNKS)
     return {(row["segmentation"], row["chunk_id"]): row for row in table.to_pylist()}
+
+
+def _prefixes(corpus: str) -> dict[tuple[str, str], str]:
+    """What stood before each chunk when it was embedded, by label and chunk id."""
+    table = schemas.read(layout.stage("label", corpus) / "labels.parquet", schemas.LABELS)
+    columns = (table[name].to_pylist() for name in ("label", "chunk_id", "prefix"))
+    return {(label, chunk): prefix for label, chunk, prefix in zip(*columns, strict=True)}
+
+
+def _place(
+    condition: str, segmentation: str, label: str, row: Mapping[str, Any],
+    chunks: Mapping[tuple[str, str], dict[str, Any]], prefixes: Mapping[tuple[str, str], str],
+) -> tuple[dict[str, Any], str]:
+    """The chunk of a recorded row and the prefix that it was embedded with.
+
+    raises: InputError if settings changed after the run, so that there is no such chunk or label.
+    """
+    chunk = chunks.get((segmentation, row["chunk_id"]))
+    if chunk is None:
+        raise InputError(
+            f"{condition}: its record names {row['chunk_id']}, which is no {segmentation} "
+            "chunk: something changed after the last run; run `dvc repro`"
+        )
+    prefix = prefixes.get((label, row["chunk_id"]))
+    if prefix is None:
+        raise InputError(
+            f"{condition}: {row['chunk_id']} has no label {label}: something changed after the "
+            "last run; run `dvc repro`"
+        )
+    return chunk, prefix
+
+
+def _first(
+    ranked: Sequence[Mapping[str, Any]], places: Sequence[tuple[dict[str, Any], str]],
+    evidence: Sequence[Mapping[str, Any]], params: Params,
+) -> str:
+    """Where the first chunk that overlaps any evidence stands."""
+    for row, (chunk, _) in zip(ranked, places, strict=True):
+        span = Span(chunk["start"], chunk["end"])
+        if any(e["doc_id"] == chunk["doc_id"] and Span(e["start"], e["end"]).overlap(span)
+               for e in evidence):
+            return f"first evidence at rank {row['rank']}"
+    return f"no evidence in the top {params.retrieval.depth}"
 
 
 def _fresh(params: Params, found: Found, embedder: str) -> dict[str, list[str]]:

@@ -38,7 +38,8 @@ def chunk_file(
              tokens and merged below 60, whatever the size. No fixed chunk exceeds 350 tokens
              either, unless a larger size is asked for: then 1.4 times that.
     overlap: tokens that two neighbouring windows share; the other segmentations have none.
-    returns: rows `doc_id start end tokens path`, and the text that the offsets index by document.
+    returns: rows `doc_id start end tokens path chunk_id`, which `spanwise score --chunks` reads,
+             and the text that the offsets index by document.
     raises:  InputError for a combination that cannot be; what the readers raise.
     """
     for given, known, name in (
@@ -101,7 +102,8 @@ def _rows(
 
 def _row(view: Document, span: Span, tokens: int, path: list[str]) -> dict[str, Any]:
     return {
-        "doc_id": view.doc_id, "start": span.start, "end": span.end, "tokens": tokens, "path": path
+        "doc_id": view.doc_id, "start": span.start, "end": span.end, "tokens": tokens, "path": path,
+        "chunk_id": f"{view.doc_id}:{span.start}-{span.end}",
     }
 
 

@@ -9,6 +9,7 @@
     questions   the questions behind each number, as data that the page opens lazily
     page        the whole page: page.html, page.css, page.js
     files       metrics.json, plots/*.csv, tables/*.csv
+    terminal    the verdicts as text, for the end of a run
     build       report(): all of it
 
 No clock time, commit or machine path stands in any output: same input, same bytes.

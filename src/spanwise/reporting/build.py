@@ -7,18 +7,20 @@ from pathlib import Path
 from spanwise import schemas
 from spanwise.params import Params
 from spanwise.reporting import files
-from spanwise.reporting.gather import gather
+from spanwise.reporting.gather import CorpusRecord, gather
 from spanwise.reporting.page import page
 
 REPORTS = Path("reports")
+PAGE = REPORTS / "report.html"
 
 
-def report(root: Path, params: Params) -> None:
+def report(root: Path, params: Params) -> list[CorpusRecord]:
     """Write reports/report.html, metrics.json, plots/*.csv and tables/*.csv under `root`.
 
-    root:   the project's folder, above `artifacts`.
-    raises: InputError if an artifact is missing or is not what its schema says; then nothing is
-            written.
+    root:    the project's folder, above `artifacts`.
+    returns: what was reported, in params.yaml's order.
+    raises:  InputError if an artifact is missing or is not what its schema says; then nothing is
+             written.
     """
     records = [gather(root, name, params) for name in params.corpora]
     made = {
@@ -29,3 +31,4 @@ def report(root: Path, params: Params) -> None:
     }
     for name, text in made.items():
         schemas.write_text(root / REPORTS / name, text)
+    return records

@@ -64,7 +64,7 @@ def _means(
 
 
 def _contrast(row: Row) -> dict[str, Any]:
-    entry = {"standing": row["standing"], "status": row["status"]}
+    entry = {"standing": _standing(row), "status": row["status"]}
     entry |= {key: row[key] for key in FIGURES}
     if row["reason"] is not None:
         entry["reason"] = row["reason"]
@@ -75,6 +75,11 @@ def _contrast(row: Row) -> dict[str, Any]:
     elif row["dz"] is None:
         entry["reason"] = "dz: the differences do not vary"
     return entry
+
+
+def _standing(row: Row) -> str:
+    """How a contrast may be read; one without figures is neither confirmatory nor exploratory."""
+    return "absent" if row["status"] == "absent" else str(row["standing"])
 
 
 def plots(records: Sequence[CorpusRecord], params: Params) -> dict[str, str]:
@@ -136,10 +141,11 @@ def tables(records: Sequence[CorpusRecord], params: Params) -> dict[str, str]:
         for row in record.contrasts:
             spread = record.spread(row)
             ninety = spread.ninety if spread else (None, None)
-            says = judge(row, spread, params.inference.margin)
+            says = judge(row, spread, params)
             # An absent contrast says so everywhere; a verdict stands only where there is one.
             told = says.words if judged(row, params) or says.state == "absent" else None
-            contrasts.append([record.name, *(row[c] for c in columns), *ninety, told])
+            shown = {**row, "standing": _standing(row)}
+            contrasts.append([record.name, *(shown[c] for c in columns), *ninety, told])
         left += [[record.name, *item] for item in exclusions(record, params)]
         checks += [
             [record.name, c.what, c.found, c.expected, "yes" if c.flagged else "no"]

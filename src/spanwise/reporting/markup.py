@@ -132,6 +132,16 @@ def listed(items: list[str]) -> str:
     return f"{', '.join(items[:-1])} and {items[-1]}"
 
 
+def called(word: str, demonstration: bool) -> str:
+    """A standing as a reader meets it: what a demonstration confirms is said to be one.
+
+    >>> called("confirmatory", True), called("exploratory", True)
+    ('confirmatory, demonstration', 'exploratory')
+    """
+    return f"{word}, demonstration" if demonstration and word == "confirmatory" else word
+
+
 def standing(word: str) -> str:
     """The tag that says how a figure may be read."""
-    return tag("span", esc(word), class_=f"tag {'firm' if word == 'confirmatory' else 'open'}")
+    firm = word.startswith("confirmatory")
+    return tag("span", esc(word), class_=f"tag {'firm' if firm else 'open'}")

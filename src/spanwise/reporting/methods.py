@@ -5,6 +5,7 @@ from __future__ import annotations
 from spanwise.params import Params
 from spanwise.reporting.markup import esc, tag
 from spanwise.reporting.tables import describe
+from spanwise.reporting.verdict import FEW_DOCUMENTS
 
 FORMULA = """gain(c_i)  = (1/S) Σ_j |c_i ∩ g_j, less what c_1..c_{i-1} covered| / |g_j|
 DCG@k      = Σ_{i≤k} gain(c_i) / log2(i + 1)
@@ -35,7 +36,10 @@ VERDICTS = (
     "difference too small to care for. Undetermined: neither. Underpowered: undetermined, and an "
     "effect as large as {margin} would be missed more than once in five times even at 5% before "
     "Holm's correction (2.80 standard errors of the bootstrap exceed it); it says nothing against "
-    "an effect."
+    "an effect. Where the differences do not vary, or all are of one document, the verdict is "
+    "undetermined whatever the interval: one without width is no evidence. A p of 0 is judged by "
+    "its bound, 2 over the draws, times the contrasts under Holm's correction. Below {few} "
+    "documents it is said that the interval rests on few."
 )
 STANDING = (
     "Only a contrast that was registered before the strong embedder first ran, in the cell and "
@@ -48,7 +52,7 @@ def methods(params: Params) -> str:
     """The last section of the page."""
     told = {
         "draws": f"{params.inference.iterations:,}", "margin": f"{params.inference.margin:g}",
-        "contrasts": len(params.contrasts),
+        "contrasts": len(params.contrasts), "few": FEW_DOCUMENTS,
     }
     prose = [
         ("The primary measure", MEASURE), ("The other measures", OTHERS),

@@ -313,6 +313,9 @@
     }
   }, { rootMargin: "800px" });
   document.querySelectorAll(".questions").forEach((host) => watch.observe(host));
+  // Paper is not scrolled: what was never looked at would print as nothing.
+  addEventListener("beforeprint", () => document.querySelectorAll(".questions")
+    .forEach((host) => room(host.dataset.corpus)));
   addEventListener("hashchange", follow);
   follow();
 })();

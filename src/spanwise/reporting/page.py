@@ -18,10 +18,11 @@ from spanwise.reporting.methods import methods
 from spanwise.reporting.questions import payload
 from spanwise.reporting.verdict import (
     Sentence,
+    apart,
     best,
     contrast_rows,
     primary_cell,
-    sentence,
+    told,
 )
 
 TITLE = "Which way of cutting, labelling and routing text retrieves the evidence?"
@@ -109,7 +110,7 @@ def _verdicts(records: Sequence[CorpusRecord], params: Params) -> str:
     for record in records:
         cell = primary_cell(record, params)
         items = "".join(
-            _answer(sentence(row, record.spread(row), params))
+            _answer(told(record, row, params), apart(record, row, params))
             for row in contrast_rows(record, params, cell)
         )
         of = f"Means of {tables.TITLES[params.primary.measure]} in cell {cell_name(cell)}"
@@ -132,7 +133,7 @@ def _verdicts(records: Sequence[CorpusRecord], params: Params) -> str:
     return tag("section", tag("h2", "Verdict") + "".join(articles), id="verdict")
 
 
-def _answer(found: Sentence) -> str:
+def _answer(found: Sentence, beside: str | None) -> str:
     label = f" {standing(found.standing)}" if found.standing else ""
     return tag(
         "li",
@@ -140,7 +141,9 @@ def _answer(found: Sentence) -> str:
             "div",
             tag("p", esc(found.asks), class_="asks") + tag("p", esc(found.answer), class_="answer")
             + tag("p", tag("span", esc(found.badge), class_="badge") + label + " "
-                  + esc(found.figures), class_="figures"),
+                  + esc(found.figures), class_="figures")
+            + (tag("p", f"{standing('exploratory')} {esc(beside)}", class_="figures")
+               if beside else ""),
         ),
         class_=f"is-{found.state}",
     )
@@ -176,7 +179,7 @@ def _corpus(record: CorpusRecord, params: Params) -> str:
         _more("The figures of this plot", tables.contrasts(record, params, "contrast")),
         _more("The contrasts in every measure", tables.every_measure(record, params)),
         _more("Sensitivity: documents that share a question's evidence, as one", joined),
-        tag("h3", "The conditions"), plots.conditions(record, params),
+        tag("h3", "The conditions"), tables.defined(params, name), plots.conditions(record, params),
         tables.means(record, params),
         tag("p", "Bold is the highest of a cell. A budget is filled with whole chunks in rank "
             "order, rendered prefixes charged.", class_="soft"),

@@ -9,6 +9,7 @@ from spanwise.reporting.diagnose import cell_name
 from spanwise.reporting.figures import Mark, PlotRow, Series, ladder, rows, scale, sign
 from spanwise.reporting.gather import CorpusRecord, Row
 from spanwise.reporting.markup import (
+    called,
     esc,
     figure,
     interval,
@@ -54,7 +55,7 @@ def forest(record: CorpusRecord, params: Params) -> str:
         if all(row["delta"] is None for _, row in mine):
             drawn.append(_absent_row("absent", mine[0][1]))
             continue
-        drawn += [_contrast_row(cell, row, params) for cell, row in mine]
+        drawn += [_contrast_row(cell, row, params, record.demonstration) for cell, row in mine]
     if not drawn:
         return tag("p", "No contrast was computed.")
     legend = _legend([
@@ -76,7 +77,7 @@ def _contrast_head(row: Row) -> PlotRow:
     ), head=True)
 
 
-def _contrast_row(cell: Cell, row: Row, params: Params) -> PlotRow:
+def _contrast_row(cell: Cell, row: Row, params: Params, demonstration: bool) -> PlotRow:
     primary = is_primary(cell, params)
     label = esc(cell_name(cell)) + (" <small>primary cell</small>" if primary else "")
     if row["delta"] is None:
@@ -89,7 +90,7 @@ def _contrast_row(cell: Cell, row: Row, params: Params) -> PlotRow:
     return PlotRow(
         label, [mark],
         f"{signed(row['delta'])} {interval(row['ci_low'], row['ci_high'])} "
-        f"<small>p {esc(p)}</small> {standing(row['standing'])}",
+        f"<small>Holm p {esc(p)}</small> {standing(called(row['standing'], demonstration))}",
         strong=primary,
     )
 

@@ -11,6 +11,7 @@ from spanwise.reporting.diagnose import Check, cell_name
 from spanwise.reporting.gather import PRIMARY, CorpusRecord, Row
 from spanwise.reporting.markup import (
     NONE,
+    called,
     count,
     esc,
     figure,
@@ -99,6 +100,33 @@ def mechanism(condition: Condition) -> str:
               "context": "context"}[condition.prefix]
     how = {"flat": "", "routed": ", routed", "bm25": ", words"}[condition.retrieval]
     return f"{condition.segmentation}, {prefix}{how}"
+
+
+BOUNDARIES = {"fixed": "fixed: equal windows", "induced": "induced: sections a model drew",
+              "native": "native: the author's sections"}
+SEARCHES = {"flat": "all chunks at once", "routed": "sections first, then their chunks",
+            "bm25": "all chunks, by words alone (BM25)"}
+
+
+def defined(params: Params, name: str) -> str:
+    """What each condition is, in a line: where text is cut, what stands before it, how it is
+    searched. name: of the corpus the table stands under."""
+    def before(its: Condition) -> str:
+        return {"none": "nothing", "path": f"its heading path, depth {its.depth}",
+                "placebo": f"another document's heading path, depth {its.depth}",
+                "context": "a context written by a language model"}[its.prefix]
+
+    body = "".join(
+        tag("tr", tag("th", esc(condition), scope="row") + "".join(
+            tag("td", esc(text))
+            for text in (BOUNDARIES[its.segmentation], before(its), SEARCHES[its.retrieval])
+        ))
+        for condition, its in params.conditions.items()
+    )
+    return table(
+        "What each condition is", heads(["Condition", "Chunks", "Before the text", "Search"], 9),
+        tag("tbody", body), label=f"What each condition is, {name}",
+    )
 
 
 def cells_of(record: CorpusRecord, params: Params) -> list[Cell]:
@@ -263,8 +291,8 @@ def _contrast_row(
         reason = f"absent: {esc(row['reason'] or 'no reason was recorded')}"
         return tag("tr", name + tag("td", reason, colspan=str(columns - 1), class_="absent"))
     spread = record.spread(row)
-    says, draws = judge(row, spread, params.inference.margin), params.inference.iterations
-    cells = tag("td", standing(row["standing"]))
+    says, draws = judge(row, spread, params), params.inference.iterations
+    cells = tag("td", standing(called(row["standing"], record.demonstration)))
     if judged(row, params):
         cells += tag("td", esc(says.words))
     digits = 4 if family == "dose" else 3
@@ -304,7 +332,7 @@ def every_measure(record: CorpusRecord, params: Params) -> str:
                 cells += tag(
                     "td", f"{esc(signed(row['delta']))} "
                     f"<small>{esc(interval(row['ci_low'], row['ci_high']))}</small> "
-                    f"{standing(row['standing'])}", class_="n",
+                    f"{standing(called(row['standing'], record.demonstration))}", class_="n",
                 )
             lines.append(tag("tr", tag("th", esc(measure_title(measure)), scope="row") + cells))
         bodies.append(tag(

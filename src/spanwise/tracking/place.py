@@ -9,17 +9,28 @@ database is opened.
 from __future__ import annotations
 
 import os
+import signal
+import socket
 import sqlite3
+import subprocess
 import sys
-from contextlib import closing
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from spanwise.errors import InputError
 
 EXPERIMENT = "spanwise/"
 """What every experiment's name begins with; the corpus follows."""
+
+HOST = "127.0.0.1"
+PATIENCE_SECONDS = 5.0
+"""How long a server may take to end by itself."""
 
 _PATHS = (("experiments", "artifact_location"), ("runs", "artifact_uri"))
 ENVIRONMENT = {
@@ -129,10 +140,81 @@ def ui_command(root: Path, port: int = 5000) -> list[str]:
         "env", *(f"{name}={value}" for name, value in ENVIRONMENT.items()),
         # Background jobs serve features that are not used here, and take processes of their own.
         "MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false",
-        sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1",
+        # Its assistant runs programs for whoever asks: no one but this machine may.
+        "MLFLOW_ENABLE_REMOTE_ASSISTANT=false", "DO_NOT_TRACK=true",
+        sys.executable, "-m", "mlflow", "server", "--host", HOST,
         "--port", str(port), "--workers", "1",
         "--backend-store-uri", found.uri, "--artifacts-destination", found.artifacts.as_uri(),
     ]
+
+
+def require_free(port: int) -> None:
+    """Hold that a server can listen on a port of this machine.
+
+    raises: InputError if another program does, or the system does not let this one.
+    """
+    with closing(socket.socket(socket.AF_INET, socket.SOCK_STREAM)) as probe:
+        # As servers do: what a closed one leaves behind for a minute is no hindrance.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError as error:
+            raise InputError(
+                f"port {port} of {HOST} cannot be used: {error.strerror}; name another one, "
+                f"e.g. --port {port + 1 if 1024 <= port < 65535 else 5001}"
+            ) from None
+
+
+def serve(command: Sequence[str]) -> int:
+    """Run a server until it ends or this process is asked to (SIGINT, SIGTERM, SIGHUP).
+
+    The server and its workers are a process group of their own: the request is passed on to all of
+    them, a second one and 5 s of patience end what is left, and none outlives this call.
+    returns: 0 if it was asked to end, else the server's own exit code (1 if a signal killed it).
+    """
+    asked: list[int] = []
+    started: list[subprocess.Popen[bytes]] = []
+
+    def send(number: int) -> None:
+        for child in started:
+            with suppress(ProcessLookupError, PermissionError):  # the group is gone
+                os.killpg(child.pid, number)
+
+    def stop(number: int, _: FrameType | None) -> None:
+        asked.append(number)
+        send(signal.SIGTERM if len(asked) == 1 else signal.SIGKILL)
+        if len(asked) == 1:
+            patience.start()
+
+    patience = threading.Timer(PATIENCE_SECONDS, send, [signal.SIGKILL])
+    patience.daemon = True
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    # Before the server starts: a signal in between must find someone who passes it on.
+    former = {number: signal.signal(number, stop) for number in signals}
+    try:
+        started.append(subprocess.Popen(command, start_new_session=True))
+        if asked:
+            send(signal.SIGTERM)
+        code = started[0].wait()
+        # Workers were asked at the same time. Some systems keep ended orphans listed: no long wait.
+        deadline = time.monotonic() + PATIENCE_SECONDS / 5
+        send(signal.SIGTERM)
+        while _any_left(started[0].pid) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        send(signal.SIGKILL)
+    finally:
+        patience.cancel()
+        for number, handler in former.items():
+            signal.signal(number, handler)
+    return 0 if asked else max(code, 0) or int(code < 0)
+
+
+def _any_left(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
 
 
 def _sqlite(root: Path) -> str:

@@ -22,13 +22,13 @@ from typing import Any
 from spanwise.documents.model import Document, Question, document_id
 from spanwise.errors import AnchorError, QuestionError
 from spanwise.questions.anchors import Anchor, locate, parse
+from spanwise.questions.faults import raise_all
 from spanwise.spans import Evidence
 from spanwise.text.lists import SUFFIXES, Item, read_list, unknown_keys
 
 NO_ANSWER = "no-answer"
 _KEYS = ("id", "type", "document", "question", "anchors", "bundles")
 _REWORDING = ("id", "base", "question")
-_SHOWN = 20
 _OTHER_LISTS = frozenset({".json", ".ndjson", ".csv", ".tsv"})
 
 
@@ -94,7 +94,7 @@ def read_questions(
                 _error(entry.where, f"its base {base!r} is itself a rewording; name the question "
                        f"behind it, {entries[base].question.base!r}")
             )
-    _raise(errors)
+    raise_all(errors, "the questions")
     counts["questions"] = len(kept)
     counts["questions that are rewordings"] = sum(q.base is not None for q in kept.values())
     counts["questions without an answer"] = sum(q.excluded is not None for q in kept.values())
@@ -235,14 +235,3 @@ def _word(fields: Mapping[str, Any], key: str, where: str) -> str:
 
 def _error(where: str, what: str) -> QuestionError:
     return QuestionError(f"{where}: {what}")
-
-
-def _raise(errors: Sequence[QuestionError]) -> None:
-    if not errors:
-        return
-    kind = AnchorError if all(isinstance(error, AnchorError) for error in errors) else QuestionError
-    if len(errors) == 1:
-        raise kind(str(errors[0]))
-    shown = "\n".join(f"  {error}" for error in errors[:_SHOWN])
-    more = f"\n  and {len(errors) - _SHOWN} more" if len(errors) > _SHOWN else ""
-    raise kind(f"{len(errors)} entries of the questions are wrong:\n{shown}{more}")

@@ -28,6 +28,7 @@ import yaml
 
 from spanwise.documents.model import Document, sha256
 from spanwise.errors import AnchorError, QuestionError
+from spanwise.questions.faults import raise_all
 from spanwise.questions.funnel import Record
 from spanwise.questions.leakage import Limits
 from spanwise.questions.prompts import ASKS, RULES
@@ -41,7 +42,6 @@ _HEAD = ("format", "corpus", "source", "source_sha256", "sampled")
 _KEYS = ("id", "type", "document", "title", "asks", "spans", "question", "paraphrase")
 _SPAN_KEYS = ("start", "end", "sha256", "text")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-_SHOWN = 20
 
 _HELP = (
     "For each entry write a question on the line below `question`, and the same question in other "
@@ -156,7 +156,7 @@ def read_sheet(path: Path, documents: Sequence[Document]) -> Sheet:
             continue
         if entry is not None:
             entries[entry.sample.sample_id] = entry
-    _raise(errors)
+    raise_all(errors, "the sheet")
     if left_out and not entries:
         raise QuestionError(
             f"{path.name}: none of its {len(left_out)} documents is in the corpus, e.g. "
@@ -343,14 +343,3 @@ def _word(item: Item, key: str) -> str:
 
 def _error(item: Item, what: str) -> QuestionError:
     return QuestionError(f"{item.where}: {what}")
-
-
-def _raise(errors: Sequence[QuestionError]) -> None:
-    if not errors:
-        return
-    kind = AnchorError if all(isinstance(error, AnchorError) for error in errors) else QuestionError
-    if len(errors) == 1:
-        raise kind(str(errors[0]))
-    shown = "\n".join(f"  {error}" for error in errors[:_SHOWN])
-    more = f"\n  and {len(errors) - _SHOWN} more" if len(errors) > _SHOWN else ""
-    raise kind(f"{len(errors)} entries of the sheet are wrong:\n{shown}{more}")

@@ -10,7 +10,7 @@ from spanwise.window import beyond
 def main(name: str, embedder: str) -> None:
     settings = params.load().embedder(embedder)
     labels = schemas.read(layout.stage("label", name) / "labels.parquet", schemas.LABELS)
-    questions = load_questions(layout.parse(name)).to_pylist()
+    questions = load_questions(layout.stage("ask", name)).to_pylist()
     passages = texts(labels, load_documents(layout.parse(name)))
     queries = [query_text(settings, question["text"]) for question in questions]
     vectors, computed = embed(

@@ -11,11 +11,12 @@ def main(name: str) -> None:
     settings = params.load()
     chunked = layout.read_report(layout.stage("chunk", name) / "report.json")
     questions = load_questions(
-        layout.parse(name), chunked["unusable_induced_trees"]
+        layout.stage("ask", name), chunked["unusable_induced_trees"]
     ).to_pylist()
-    parsed = layout.read_report(layout.stage("parse", name) / "report.json")["study"]
+    asked = layout.read_report(layout.stage("ask", name) / "report.json")
+    digests = registration.digests_of(name)
     scored = layout.read_report(layout.stage("score", name) / "report.json")
-    standing = registration.standing(settings, name, parsed["digests"])
+    standing = registration.standing(settings, name, digests)
     study = Study(
         settings,
         schemas.read(layout.stage("score", name) / "scores.parquet", schemas.SCORES),
@@ -44,9 +45,10 @@ def main(name: str) -> None:
             "corpus": name, "demonstration": settings.corpus(name).demonstration,
             "standing": standing.word, "differences": list(standing.differences),
             "registered_at": standing.parent_commit, "questions": len(questions),
+            "origin": asked["origin"],
             "primary_questions": len(questions) - sum(why.values()),
             "exclusions": dict(sorted(why.items())),
-            "bm25_gold_first": scored["bm25_gold_first"], "digests": parsed["digests"],
+            "bm25_gold_first": scored["bm25_gold_first"], "digests": digests,
         },
     )
 

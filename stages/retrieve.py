@@ -8,7 +8,7 @@ from spanwise.retrieval.runs import dense, write_runs
 
 def main(name: str, embedder: str) -> None:
     settings = params.load()
-    questions = load_questions(layout.parse(name)).to_pylist()
+    questions = load_questions(layout.stage("ask", name)).to_pylist()
     absent = layout.read_report(layout.stage("label", name) / "report.json")["absent"]
     encoder = settings.embedder(embedder)
     asked = [query_text(encoder, question["text"]) for question in questions]

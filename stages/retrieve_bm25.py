@@ -9,7 +9,7 @@ from spanwise.retrieval.runs import lexical, write_runs
 
 def main(name: str) -> None:
     settings = params.load()
-    questions = load_questions(layout.parse(name)).to_pylist()
+    questions = load_questions(layout.stage("ask", name)).to_pylist()
     table = schemas.read(layout.stage("chunk", name) / "chunks.parquet", schemas.CHUNKS)
     bodies = {d.doc_id: d.body for d in load_documents(layout.parse(name))}
     runs = []

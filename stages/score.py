@@ -8,7 +8,7 @@ from spanwise.measures.study import Scorer
 def main(name: str) -> None:
     settings = params.load()
     chunked = layout.read_report(layout.stage("chunk", name) / "report.json")
-    questions = load_questions(layout.parse(name), chunked["unusable_induced_trees"])
+    questions = load_questions(layout.stage("ask", name), chunked["unusable_induced_trees"])
     scorer = Scorer(
         questions,
         schemas.read(layout.stage("chunk", name) / "chunks.parquet", schemas.CHUNKS),

@@ -28,7 +28,7 @@ class Artifacts:
         }
         self.paragraphs = self.rows("parse", "study/paragraphs", schemas.PARAGRAPHS)
         self.questions = {
-            q["question_id"]: q for q in self.rows("parse", "study/questions", schemas.QUESTIONS)
+            q["question_id"]: q for q in self.rows("ask", "questions", schemas.QUESTIONS)
         }
         self.chunks = {
             (c["segmentation"], c["chunk_id"]): c

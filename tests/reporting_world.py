@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import yaml
 
 from spanwise import layout, params, schemas
@@ -23,9 +24,13 @@ from spanwise.measures.study import Scorer
 from spanwise.params import Params
 from spanwise.spans import Evidence
 from spanwise.statistics.study import Study, contrasts, means
+from spanwise.structure.model import Tree
 from spanwise.structure.native import native_tree
 from spanwise.structure.records import section_table
 from spanwise.text.tokens import words
+from spanwise.writing.asking import judged
+from spanwise.writing.rounds import collect
+from spanwise.writing.sampling import SampleSettings, sample
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -112,12 +117,12 @@ def _corpus(
     tables = document_tables(texts)
     folder = root / layout.parse(name)
     schemas.write(folder / "documents.parquet", schemas.DOCUMENTS, tables["documents"])
-    schemas.write(folder / "questions.parquet", schemas.QUESTIONS, questions)
     native = {d.doc_id: native_tree(d) for d in texts}
     induced = {d.doc_id: native_tree(_reheaded(d)) for d in texts}
     schemas.write(folder / "sections.parquet", schemas.SECTIONS, section_table(native.values()))
     parsed = {"files": len(texts), "files left out: not permitted": 2, **mapping}
     _json(root / layout.stage("parse", name), {"study": parsed, "sweep": {"files": 0}})
+    _ask(root / layout.stage("ask", name), study, name, questions, texts, native)
     _json(root / layout.stage("induce", name), {"inducer": "segmenter", "usable": len(texts)})
     trees = {"native": native, "induced": induced}
     chunks, report = chunk_corpus(texts, trees, words(), study.chunking)
@@ -125,7 +130,9 @@ def _corpus(
     table = schemas.table(schemas.CHUNKS, rows)
     schemas.write(root / layout.stage("chunk", name) / "chunks.parquet", schemas.CHUNKS, table)
     _json(root / layout.stage("chunk", name), report)
-    labels, report = label(rows, texts, study.labels(), words(), study.prefixes.placebo)
+    labels, report = label(
+        rows, texts, study.labels(), words(), study.prefixes.placebo, None
+    )
     schemas.write(root / layout.stage("label", name) / "labels.parquet", schemas.LABELS, labels)
     _json(root / layout.stage("label", name), report)
     absent = report["absent"]
@@ -157,6 +164,27 @@ def _corpus(
     schemas.write(score / "scores.parquet", schemas.SCORES, written)
     _json(score, {"counts": counts, "bm25_gold_first": first})
     _infer(root, name, study, written, questions.to_pylist(), absent, first)
+
+
+def _ask(
+    folder: Path, study: Params, name: str, questions: pa.Table, texts: list[Document],
+    native: Mapping[str, Tree],
+) -> None:
+    """Questions that came with the corpus; where it is a demonstration, a funnel beside them."""
+    schemas.write(folder / "questions.parquet", schemas.QUESTIONS, questions)
+    report: dict[str, Any] = {"origin": "given", "questions": questions.num_rows}
+    if study.corpora[name].demonstration:
+        drawn = sample(texts, native, SampleSettings(1, 7, (5, 90), (20, 900))).samples
+        wordings = [f"Which one of them, number {i}, is meant?" for i in range(len(drawn))]
+        records = collect([
+            # Every fifth one copies its passage.
+            (one, text, f"What, then, is number {i}?" if i % 5 else
+             f"{' '.join(one.texts[0].split()[:7])}?")
+            for i, (one, text) in enumerate(zip(drawn, wordings, strict=True))
+        ])
+        report |= {"origin": "authored", "question file": {"name": "questions/toy.jsonl"}}
+        report |= judged(records, study.writing, None)[1]
+    _json(folder, report)
 
 
 def _infer(

@@ -27,8 +27,8 @@ from .conftest import ROOT
 
 PROGRAM = str(Path(sys.executable).parent / "spanwise")
 COMMANDS = (
-    "score", "compare", "chunk", "show", "models", "models list", "models fetch", "register",
-    "profile", "report", "ui",
+    "score", "compare", "chunk", "show", "models", "models list", "models fetch", "ask",
+    "register", "profile", "report", "ui",
 )
 SERVE = place.serve
 Said = Callable[..., tuple[int, str, str]]
@@ -100,8 +100,8 @@ def test_the_list_of_commands_is_whole(said: Said) -> None:
 
 
 @pytest.mark.parametrize("arguments", [
-    ["models", "list"], ["models", "fetch", "minilm"], ["register"], ["report"], ["show", "q1"],
-    ["profile", "study"], ["ui"],
+    ["models", "list"], ["models", "fetch", "minilm"], ["ask", "handbook"], ["register"],
+    ["report"], ["show", "q1"], ["profile", "study"], ["ui"],
 ])
 def test_outside_a_project_a_command_says_so_and_makes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: Said, arguments: list[str]
@@ -330,10 +330,15 @@ def test_register_needs_a_parsed_corpus_and_a_commit_and_a_reason_to_amend(
 ) -> None:
     file = project / "registration.json"
     code, _, error = said("register")
-    assert code == 2 and "artifacts/parse/handbook/report.json: not there; run `dvc repro`" in error
+    mend = "not there; run `dvc repro parse ask`"
+    assert code == 2 and f"artifacts/parse/handbook/report.json: {mend}" in error
     digests = {"documents": "d1", "questions": "q1"}
     layout.write_report(layout.stage("parse", "handbook") / "report.json",
-                        {"study": {"digests": digests}, "sweep": {}})
+                        {"study": {"digests": {**digests, "questions": "as parsed"}}, "sweep": {}})
+    code, _, error = said("register")
+    assert code == 2 and f"artifacts/ask/handbook/report.json: {mend}" in error
+    layout.write_report(layout.stage("ask", "handbook") / "report.json",
+                        {"origin": "given", "digests": {"questions": "q1"}})
     code, _, error = said("register")  # no repository at all
     assert code == 2 and "commit first" in error and not file.exists()
     git(project, "init", "-q")
@@ -437,7 +442,7 @@ def test_show_shows_the_record_of_each_condition(said: Said) -> None:
     assert code == 0
     question, *rest = out.split("\n\n")
     assert question == "doc-1-q0 (harbour, factoid, doc-1)"
-    assert "A1  fixed, context, flat\n  absent: contexts are written by a language model" in out
+    assert "A1  fixed, context, flat\n  absent: no contexts were asked for" in out
     runs = schemas.read(layout.cell("retrieve", "harbour", "mpnet") / "runs.parquet", schemas.RUNS)
     ranked = [row["chunk_id"] for row in runs.to_pylist()
               if (row["condition"], row["question_id"]) == ("A3", "doc-1-q0")]

@@ -124,7 +124,8 @@ def test_the_settings_are_those_of_params() -> None:
         for part in name.split("."):
             found = found[part]
         assert str(found) == value, name
-    parts = ("tokens", "chunking", "inducers", "prefixes", "retrieval", "primary", "inference")
+    parts = ("tokens", "chunking", "inducers", "prefixes", "llm", "writing", "retrieval", "primary",
+             "inference")
     assert set(written) == {name for part in parts for name in _leaves(settings[part], part)}
 
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spanwise.errors import QuestionError
-from spanwise.questions.leakage import Limits, judge, rouge_l, shared_run
-from spanwise.questions.words import english, named, names, title_names, words
+from spanwise.writing.leakage import Limits, judge, rouge_l, shared_run
+from spanwise.writing.words import english, named, names, title_names, words
 
 from . import reference_questions as twin
 

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from spanwise.documents.model import Builder, Document
 from spanwise.errors import ParamsError
 from spanwise.llm.model import Answer, Ask, Request
+from spanwise.llm.showing import SHOWN_CHARACTERS, shorten, texts, windows
 from spanwise.structure import answers, hybrid
 from spanwise.structure.model import Tree, make, verify
 from spanwise.structure.outline import (
@@ -33,7 +34,6 @@ from spanwise.structure.outline import (
     tally,
 )
 from spanwise.structure.repair import Row
-from spanwise.structure.showing import SHOWN_CHARACTERS, shorten, texts, windows
 
 RECORDED = sorted((Path(__file__).parent / "fixtures" / "outline").glob("*.json"))
 

@@ -93,7 +93,7 @@ def write_corpus(folder: Path, reverse: bool) -> None:
 
 
 def make_project(folder: Path, *, reverse: bool = False) -> Path:
-    for name in ("src", "stages"):
+    for name in ("src", "stages", "questions"):
         shutil.copytree(ROOT / name, folder / name,
                         ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
     for name in ("dvc.yaml", ".dvcignore"):
@@ -293,7 +293,7 @@ def test_the_recorded_run_file_scores_as_the_pipeline_did(project: Path) -> None
     questions = [
         {"question_id": q["question_id"], "doc_id": q["doc_id"], "text": q["text"],
          "evidence": q["evidence"], "bundles": q["bundles"]}
-        for q in rows(project, "parse/toy/study/questions.parquet", schemas.QUESTIONS)
+        for q in rows(project, "ask/toy/questions.parquet", schemas.QUESTIONS)
         if q["excluded"] is None
     ]
     prefix = {r["chunk_id"]: r["prefix_tokens"]
@@ -370,4 +370,4 @@ def test_show_marks_the_evidence_and_fresh_retrieval_agrees(project: Path) -> No
                  "--condition", "A4", "--condition", "A1", "--top", "50")
     assert "⟦In case 2 the" in output
     assert output.count("agrees with the record") == 2
-    assert "absent: contexts are written by a language model" in output
+    assert "absent: no contexts were asked for" in output

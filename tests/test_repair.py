@@ -21,7 +21,6 @@ from spanwise.structure.repair import (
     mend_titles,
     own,
     repair,
-    scripts_of,
     title_faults,
     violations,
 )
@@ -184,11 +183,6 @@ def test_equal_titles_in_different_places_stay() -> None:
     given = [("A", 1, 0, 0), ("Use", 2, 1, 1), ("B", 1, 2, 2), ("Use", 2, 3, 3)]
     assert title_faults(given) == [] and mend_titles(given) == (given, 0)
 
-
-def test_scripts_are_those_that_a_text_is_written_in() -> None:
-    assert scripts_of("The area of a circle is π times its radius squared.") == {"LATIN"}
-    assert scripts_of("潮 tide") == {"CJK", "LATIN"}
-    assert scripts_of("1, 2, 3.") == frozenset()
 
 
 # windows

@@ -61,7 +61,9 @@ def tab(running: Tab) -> Iterator[Tab]:
 
 
 def question(root: Path, question_id: str) -> dict[str, Any]:
-    rows = schemas.read(root / layout.parse("harbour") / "questions.parquet", schemas.QUESTIONS)
+    rows = schemas.read(
+        root / layout.stage("ask", "harbour") / "questions.parquet", schemas.QUESTIONS
+    )
     return dict(next(r for r in rows.to_pylist() if r["question_id"] == question_id))
 
 

@@ -7,6 +7,7 @@ import io
 import itertools
 import json
 import math
+import re
 import shutil
 import statistics
 import subprocess
@@ -125,8 +126,10 @@ def test_an_undetermined_contrast_is_told_by_its_interval() -> None:
         "Undetermined: A3 came out ahead of P, by what chance alone could give.")
     # 2.802 standard errors of .01 are .028.
     assert across.badge == "underpowered"
+    # 180 x (.028 / .01)^2 = 1,413, and its first two digits are enough.
     assert across.figures.endswith(
-        "only a difference of about 0.03 would be found 4 times in 5, before Holm's correction")
+        "only a difference of about 0.03 would be found 4 times in 5, before Holm's correction; "
+        "one of 0.01 would take about 1,500 questions")
     below = row(p_holm=0.06, delta=-0.02, ci_low=-0.04, ci_high=-0.001)
     assert sentence(below, wide, SETTINGS).answer == (
         "Undetermined: P came out ahead of A3, but not clearly once the four contrasts are "
@@ -345,7 +348,7 @@ def test_the_forest_plot_holds_every_estimated_contrast(page: Page, html: str) -
     rows = plot[plot.index('class="rows"') :]
     assert rows.count('class="mark filled blue"') == 3 and rows.count('class="mark hollow"') == 3
     text = page.text("forest-harbour")
-    assert "language-model stage" in text
+    assert "no contexts were asked for" in text
     for name in ("C1", "C2", "C3", "C4"):
         assert name in text
     # Two cells of three contrasts, and no p that does not say whose it is.
@@ -417,7 +420,7 @@ def test_verdicts_stand_first_and_are_labelled(page: Page, html: str) -> None:
     assert "confirmatory" in harbour and "confirmatory" not in toy
     assert "nothing is registered" in toy
     for text in (harbour, toy):
-        assert "Not answered. A1: contexts are written by a language model" in text
+        assert "Not answered. A1: no contexts were asked for" in text
         assert "has the highest mean" in text and "BM25, which reads words alone" in text
 
 
@@ -487,6 +490,32 @@ def test_exclusions_funnels_and_counts_are_all_shown(page: Page, harbour: Corpus
     for _, counts in harbour.reports:
         for name in leaves(counts):
             assert name in text
+
+
+def test_the_page_says_who_wrote_the_questions_and_what_became_of_each(
+    page: Page, root: Path
+) -> None:
+    told = layout.read_report(root / layout.stage("ask", "toy") / "report.json")
+    text = page.text("c-toy")
+    assert "for spans that were drawn beforehand. They stand in questions/toy.jsonl." in text
+    steps = told["funnel"]
+    for step in ("sampled", "rejected again: rouge-l", "finals"):
+        counts = [str(n) for n in steps[step].values()]
+        assert f"{step} {' '.join(counts)} " in text
+    assert 0 < steps["finals"]["all"] < steps["sampled"]["all"]
+    top = told["rouge_l of finals"]["all"]["p100"]
+    assert re.search(rf"all {steps['finals']['all']} (\d\.\d{{3}} )+{top:.3f} ", text)
+    share = layout.read_report(root / layout.stage("score", "toy") / "report.json")
+    first = share["bm25_gold_first"]["BM25"]["share"]
+    assert f"BM25 alone puts a relevant chunk first for {100 * first:.1f}% of the questions" in text
+    plain = page.text("c-harbour")
+    assert "40 questions. They came with the corpus. BM25 alone" in plain and "funnel" not in plain
+    for name, key in (("funnel", "funnel"), ("overlap", "rouge_l of finals")):
+        rows = list(csv.reader((root / f"reports/tables/{name}.csv").open(encoding="utf-8")))[1:]
+        kept = told[key].items()
+        assert [row[2:] for row in rows] == [
+            [a, b, "" if v is None else str(v)] for a, inner in kept for b, v in inner.items()
+        ] and {(row[0], row[1]) for row in rows} == {("toy", "authored")}
 
 
 def test_where_the_primary_cell_did_not_run_nothing_is_confirmed(root: Path) -> None:
@@ -665,7 +694,7 @@ def test_plots_and_tables_are_whole_csv(root: Path) -> None:
     assert [f"{f.parent.name}/{f.name}" for f in files] == [
         "plots/budgets.csv", "plots/conditions.csv", "plots/contrasts.csv", "plots/depths.csv",
         "tables/contrasts.csv", "tables/diagnostics.csv", "tables/exclusions.csv",
-        "tables/means.csv",
+        "tables/funnel.csv", "tables/means.csv", "tables/overlap.csv",
     ]
     for path in files:
         text = path.read_text(encoding="utf-8")

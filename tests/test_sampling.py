@@ -13,7 +13,11 @@ from hypothesis import strategies as st
 from spanwise.corpora.markdown import read_document
 from spanwise.documents.model import Builder, Document, sha256
 from spanwise.errors import QuestionError
-from spanwise.questions.sampling import (
+from spanwise.spans import Evidence, Span, unite
+from spanwise.structure.model import Tree
+from spanwise.structure.native import native_tree
+from spanwise.text.sentences import sentences
+from spanwise.writing.sampling import (
     TYPES,
     Sample,
     SampleSettings,
@@ -22,11 +26,7 @@ from spanwise.questions.sampling import (
     sample,
     sample_document,
 )
-from spanwise.questions.words import names
-from spanwise.spans import Evidence, Span, unite
-from spanwise.structure.model import Tree
-from spanwise.structure.native import native_tree
-from spanwise.text.sentences import sentences
+from spanwise.writing.words import names
 
 from .conftest import corpora_folder
 

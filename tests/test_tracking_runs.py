@@ -87,6 +87,22 @@ def test_settings_are_parameters(tmp_path: Path) -> None:
     assert {name: run.params.get(name) for name in expected} == expected
 
 
+def test_the_language_model_is_a_parameter_where_it_was_asked(tmp_path: Path) -> None:
+    a_project(tmp_path)
+
+    def settings(**changes: object) -> dict[str, str]:
+        study = a_study()
+        study["corpora"]["toy"] |= changes
+        return dict(read_runs(tmp_path, from_mapping(study), "toy")[0].params)
+
+    plain, written = settings(), settings(questions="written")
+    assert not any(name.startswith(("llm.", "writing.")) for name in plain)
+    assert (written["llm.model"], written["writing.per_type"]) == ("m", "3")
+    people = settings(questions="questions/toy.jsonl")
+    assert "llm.model" not in people and people["writing.rouge_l"] == "0.35"
+    assert settings(inducer="llm")["llm.seed"] == "1"
+
+
 def test_the_lexical_cell_and_the_slope_over_depth(tmp_path: Path) -> None:
     a_project(tmp_path)
     study = a_study()

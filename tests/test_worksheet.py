@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 
 from spanwise.documents.model import Builder, Document
 from spanwise.errors import AnchorError, DecodingError, QuestionError
-from spanwise.questions.funnel import funnel
-from spanwise.questions.leakage import shared_run
-from spanwise.questions.sampling import TYPES, Sample, SampleSettings, draw, sample
-from spanwise.questions.worksheet import (
+from spanwise.spans import Span
+from spanwise.structure.native import native_tree
+from spanwise.writing.funnel import funnel
+from spanwise.writing.leakage import shared_run
+from spanwise.writing.sampling import TYPES, Sample, SampleSettings, draw, sample
+from spanwise.writing.worksheet import (
     Entry,
     Sheet,
     Source,
@@ -25,8 +27,6 @@ from spanwise.questions.worksheet import (
     write_questions,
     write_worksheet,
 )
-from spanwise.spans import Span
-from spanwise.structure.native import native_tree
 
 from .conftest import corpora_folder
 

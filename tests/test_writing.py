@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from spanwise.documents.model import Builder, Document
 from spanwise.llm.model import Answer, Request
-from spanwise.questions.balance import balance
-from spanwise.questions.funnel import STEPS, Record, distribution, funnel, report
-from spanwise.questions.leakage import Limits, Verdict
-from spanwise.questions.prompts import paraphrase_request, problem_of, question_request, read_answer
-from spanwise.questions.sampling import TYPES, Sample, Type, draw
-from spanwise.questions.writing import collect, write
 from spanwise.spans import Span
+from spanwise.writing.balance import balance
+from spanwise.writing.funnel import STEPS, Record, distribution, funnel, report
+from spanwise.writing.leakage import Limits, Verdict
+from spanwise.writing.prompts import paraphrase_request, problem_of, question_request, read_answer
+from spanwise.writing.rounds import collect, write
+from spanwise.writing.sampling import TYPES, Sample, Type, draw
 
 from . import reference_questions as twin
 

@@ -32,6 +32,7 @@ def a_study(corpus: str = "toy") -> dict[str, Any]:
         "tokens": {"tokenizer": "words"},
         "chunking": {"cap_tokens": 350, "floor_tokens": 60},
         "inducers": {"segmenter": {"embedder": "minilm", "levels": 3, "section_tokens": 200}},
+        "llm": {"model": "m"},
         "prefixes": {"placebo": {"depth": 3, "seed": 1}},
         "retrieval": {"depth": 50, "sections": 5, "bm25": {"k1": 1.2, "b": 0.75}},
         "conditions": {
@@ -153,7 +154,7 @@ def a_project(
         infer: {
             "corpus": corpus, "demonstration": True, "standing": standing,
             "differences": ["not registered"], "exclusions": {"no-answer": 4, "headings only": 1},
-            "registered_at": None, "bm25_gold_first": {"share": 0.5},
+            "registered_at": None, "origin": "given", "bm25_gold_first": {"share": 0.5},
             "digests": {"documents": "d" * 64, "questions": "e" * 64},
         },
         root / layout.stage("label", corpus): {"absent": {"fixed-context-0": MISSING}},

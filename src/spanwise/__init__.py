@@ -9,8 +9,9 @@ The rooms, in the order the data meets them (docs/architecture.md draws the map)
     llm                               one client for language models, answers kept by digest
     embedding                         encoders; each distinct text once
     structure                         section trees: native, induced, verified, repaired
-    questions                         anchors; authored, harvested and written questions
+    questions                         anchors; authored and harvested questions
     corpora                           trusted view, one reader for each source format
+    writing                           questions by a model or people: spans, leakage filter, funnel
     chunking                          fixed and structural chunks, size matching; units over raw
     prefixes, labelling               heading paths and placebos; every chunk under every label
     window                            what the encoder never saw

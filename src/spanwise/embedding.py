@@ -92,14 +92,8 @@ def embed(
     if missing:
         _compute(missing, keys, settings, folder, processes or workers())
         held = _held(folder)
-    rows = [held[k] for k in wanted]
-    matrix = np.stack([row[2] for row in rows]) if rows else np.zeros((0, 1), dtype=np.float32)
-    found = Vectors(
-        {keys[k]: i for i, k in enumerate(wanted)}, matrix,
-        np.array([row[0] for row in rows], dtype=np.int64),
-        np.array([row[1] for row in rows], dtype=np.int64),
-    )
-    _save(folder / "vectors.parquet", wanted, found.tokens, found.seen, matrix)
+    found = _vectors([keys[k] for k in wanted], [held[k] for k in wanted])
+    _save(folder / "vectors.parquet", wanted, found.tokens, found.seen, found.matrix)
     for part in folder.glob("part-*.parquet"):
         part.unlink()
     return found, len(missing)
@@ -118,9 +112,16 @@ def load(texts: Iterable[str], settings: EmbedderSettings, folder: Path) -> Vect
             f"{folder}: {len(missing)} of {len(asked)} vectors are missing, the first of "
             f"{missing[0][:60]!r}; run `dvc repro`"
         )
-    rows = [held[key(settings, text)] for text in asked]
+    return _vectors(list(asked), [held[key(settings, text)] for text in asked])
+
+
+def _vectors(
+    texts: Sequence[str], rows: Sequence[tuple[int, int, NDArray[np.float32]]]
+) -> Vectors:
+    """Distinct texts and what is kept of each, in the same order."""
     return Vectors(
-        {text: i for i, text in enumerate(asked)}, np.stack([row[2] for row in rows]),
+        {text: i for i, text in enumerate(texts)},
+        np.stack([row[2] for row in rows]) if rows else np.zeros((0, 1), dtype=np.float32),
         np.array([row[0] for row in rows], dtype=np.int64),
         np.array([row[1] for row in rows], dtype=np.int64),
     )

@@ -10,23 +10,29 @@ import pyarrow as pa
 from spanwise import schemas
 from spanwise.documents.model import Document, sha256
 from spanwise.params import Condition, PlaceboSettings
-from spanwise.prefixes import cut, placebo, prefix_of, render, rendered
+from spanwise.prefixes import before, cut, placebo, prefix_of, render, rendered
+from spanwise.spans import Span
 from spanwise.text.tokens import Tokenizer
 
-ABSENT_CONTEXT = (
-    "contexts are written by a language model, and this version has no language-model stage yet"
-)
+NO_CONTEXTS = "no contexts were asked for: set `contexts: true` for this corpus in params.yaml"
+"""Why conditions with contexts are absent."""
+
+Place = tuple[str, str]
+"""(segmentation, chunk id)."""
 
 
 def label(
     chunks: Sequence[Mapping[str, Any]], documents: Sequence[Document],
     labels: Mapping[str, Condition], tokenizer: Tokenizer, settings: PlaceboSettings,
+    contexts: Mapping[Place, str] | None,
 ) -> tuple[pa.Table, dict[str, Any]]:
     """The LABELS table of all labels that can be made.
 
-    chunks:  rows of the CHUNKS table.
-    labels:  label -> a condition that has it.
-    returns: the table; a report with what is absent and why, mean prefix tokens, placebo counts.
+    chunks:   rows of the CHUNKS table.
+    labels:   label -> a condition that has it.
+    contexts: of every chunk that `wanting` names, "" where there is none; None if none were asked
+              for, which leaves the labels out that need them.
+    returns:  the table; a report with what is absent and why, mean prefix tokens, placebo counts.
     """
     bodies = {document.doc_id: document.body for document in documents}
     placebos, counts = _placebos(chunks, labels, settings)
@@ -35,8 +41,8 @@ def label(
     absent: dict[str, str] = {}
     made: dict[str, dict[str, float]] = {}
     for name, condition in labels.items():
-        if condition.prefix == "context":
-            absent[name] = ABSENT_CONTEXT
+        if condition.prefix == "context" and contexts is None:
+            absent[name] = NO_CONTEXTS
             continue
         mine = [chunk for chunk in chunks if chunk["segmentation"] == condition.segmentation]
         tokens = 0
@@ -45,6 +51,9 @@ def label(
             if condition.prefix == "placebo":
                 place = (condition.segmentation, chunk["doc_id"], cut(path, settings.depth))
                 prefix = render(cut(placebos[place], condition.depth))
+            elif condition.prefix == "context":
+                assert contexts is not None
+                prefix = before(contexts[condition.segmentation, chunk["chunk_id"]])
             else:
                 prefix = prefix_of(path, condition.prefix, condition.depth)
             if prefix not in counted:
@@ -62,6 +71,21 @@ def label(
         made[name] = {"chunks": len(mine), "mean_prefix_tokens": tokens / max(1, len(mine))}
     report = {"labels": made, "absent": absent, "placebo": counts}
     return schemas.table(schemas.LABELS, rows), report
+
+
+def wanting(
+    chunks: Sequence[Mapping[str, Any]], documents: Sequence[Document],
+    labels: Mapping[str, Condition],
+) -> dict[Place, tuple[Document, Span]]:
+    """The chunks that a label wants a context for, by segmentation, document and start."""
+    wanted = {c.segmentation for c in labels.values() if c.prefix == "context"}
+    by_id = {document.doc_id: document for document in documents}
+    mine = [chunk for chunk in chunks if chunk["segmentation"] in wanted]
+    mine.sort(key=lambda c: (c["segmentation"], c["doc_id"], c["start"]))
+    return {
+        (c["segmentation"], c["chunk_id"]): (by_id[c["doc_id"]], Span(c["start"], c["end"]))
+        for c in mine
+    }
 
 
 def _placebos(

@@ -36,21 +36,22 @@ def cell_report(name: str, corpus: str, embedder: str) -> Path:
     return ARTIFACTS / name / corpus / f"{embedder}.json"
 
 
-def write_report(path: Path, report: Mapping[str, Any]) -> None:
-    """Write a stage's counts as JSON and print them."""
+def write_report(path: Path, report: Mapping[str, Any], *, quiet: bool = False) -> None:
+    """Write a stage's counts as JSON and, unless `quiet`, print them."""
     text = json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False)
     schemas.write_text(path, text + "\n")
-    for line in _lines(report, ""):
+    for line in [] if quiet else _lines(report, ""):
         print(line)
 
 
-def read_report(path: Path) -> dict[str, Any]:
+def read_report(path: Path, mend: str = "dvc repro") -> dict[str, Any]:
     """Read a stage's counts.
 
+    mend:   the command that makes them.
     raises: InputError if the stage has not run.
     """
     if not path.exists():
-        raise InputError(f"{path}: not there; run `dvc repro`")
+        raise InputError(f"{path}: not there; run `{mend}`")
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return found
 

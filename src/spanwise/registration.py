@@ -40,7 +40,7 @@ class Standing:
 def protocol(params: Params, digests: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
     """All that a confirmatory result depends on.
 
-    digests: {corpus: {"documents": sha256, "questions": sha256}} of the parsed study split.
+    digests: {corpus: {"documents": sha256, "questions": sha256}} of the study split.
     """
     arms = {arm for pair in params.contrasts.values() for arm in pair}
     return {
@@ -62,9 +62,12 @@ def protocol(params: Params, digests: Mapping[str, Mapping[str, str]]) -> dict[s
         "chunking": params.chunking.model_dump(),
         "inducers": params.inducers.model_dump(),
         "prefixes": params.prefixes.model_dump(),
+        "llm": params.llm.model_dump(),
         "retrieval": params.retrieval.model_dump(),
         "corpora": {
-            name: {**params.corpora[name].model_dump(), **found} for name, found in digests.items()
+            # Where its questions came from is told by their digest, which takes that key.
+            name: {**params.corpora[name].model_dump(exclude={"questions"}), **found}
+            for name, found in digests.items()
         },
     }
 
@@ -119,19 +122,30 @@ def register(
     schemas.write_text(path, json.dumps({"entries": entries}, indent=2, ensure_ascii=False) + "\n")
 
 
+def digests_of(corpus: str) -> dict[str, str]:
+    """SHA-256 of a corpus's documents and of the questions that are asked about them.
+
+    raises: InputError if `parse` or `ask` has not run.
+    """
+    mend = "dvc repro parse ask"
+    parsed = layout.read_report(layout.stage("parse", corpus) / "report.json", mend)
+    asked = layout.read_report(layout.stage("ask", corpus) / "report.json", mend)
+    return {
+        "documents": parsed["study"]["digests"]["documents"],
+        "questions": asked["digests"]["questions"],
+    }
+
+
 def register_now(params: Params, reason: str) -> str:
-    """Register the parsed corpora of params.yaml at the current commit.
+    """Register the corpora of params.yaml, parsed and asked, at the current commit.
 
     returns: what to do next.
-    raises:  RegistrationError outside a git repository; InputError if a corpus is not parsed yet.
+    raises:  RegistrationError outside a git repository; InputError if `parse` or `ask` has not run
+             on a corpus.
     """
     import subprocess
 
-    parsed = {
-        corpus: layout.read_report(layout.stage("parse", corpus) / "report.json")
-        for corpus in params.corpora
-    }
-    digests = {corpus: report["study"]["digests"] for corpus, report in parsed.items()}
+    found = {corpus: digests_of(corpus) for corpus in params.corpora}
     head = subprocess.run(
         ["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False
     )
@@ -146,7 +160,7 @@ def register_now(params: Params, reason: str) -> str:
         if corpus not in named
         and (layout.cell("embed", corpus, params.primary.embedder) / "vectors.parquet").exists()
     ]
-    register(params, digests, head.stdout.strip(), reason, too_late=late)
+    register(params, found, head.stdout.strip(), reason, too_late=late)
     if late:
         return (
             f"{FILE} written, but {params.primary.embedder} has run already on {', '.join(late)}: "
@@ -154,7 +168,7 @@ def register_now(params: Params, reason: str) -> str:
             f"  git add {FILE} && git commit -m 'Register the protocol'"
         )
     return (
-        f"{FILE} written for {', '.join(digests)}; commit it before the strong embedder runs:\n"
+        f"{FILE} written for {', '.join(found)}; commit it before the strong embedder runs:\n"
         f"  git add {FILE} && git commit -m 'Register the protocol'"
     )
 

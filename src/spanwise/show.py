@@ -38,7 +38,7 @@ def find(params: Params, question_id: str) -> Found:
     for corpus in params.corpora:
         chunked = layout.read_report(layout.stage("chunk", corpus) / "report.json")
         unusable = chunked["unusable_induced_trees"]
-        for question in load_questions(layout.parse(corpus), unusable).to_pylist():
+        for question in load_questions(layout.stage("ask", corpus), unusable).to_pylist():
             if question["question_id"] == question_id:
                 texts = schemas.read(layout.parse(corpus) / "documents.parquet", schemas.DOCUMENTS)
                 bodies = dict(zip(texts["doc_id"].to_pylist(), texts["body"].to_pylist(),

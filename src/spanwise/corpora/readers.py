@@ -26,14 +26,14 @@ def read_markdown(path: Path, *, options: Mapping[str, Any], split: str = "study
     """A folder of Markdown files with its manifest and questions; see `_folder`."""
     from spanwise.corpora.markdown import read_if_any
 
-    return _folder(path, (".md", ".markdown"), read_if_any, options, split)
+    return _folder(path, SUFFIXES["markdown"], read_if_any, options, split)
 
 
 def read_plain(path: Path, *, options: Mapping[str, Any], split: str = "study") -> Corpus:
     """A folder of plain-text files with its manifest and questions; see `_folder`."""
     from spanwise.corpora.text import read_document
 
-    return _folder(path, (".txt", ".text"), read_document, options, split)
+    return _folder(path, SUFFIXES["text"], read_document, options, split)
 
 
 def _qasper(path: Path, *, options: Mapping[str, Any], split: str = "study") -> Corpus:
@@ -63,8 +63,29 @@ READERS: dict[str, Reader] = {
 }
 
 
+SUFFIXES: dict[str, tuple[str, ...]] = {
+    "markdown": (".md", ".markdown"),
+    "text": (".txt", ".text"),
+    "qasper": (".json",),
+    "mediawiki": (".xml", ".bz2"),
+    "chroma": (".md",),
+}
+"""How the names of the files end that hold a reader's documents."""
+
+
 WITH_SPLITS = frozenset({"markdown", "text"})
 """Readers whose manifest names splits; what the others read is all `study`."""
+
+
+def document_files(reader: str, path: Path) -> list[Path]:
+    """The files that hold a corpus's documents, sorted: `path` itself, or those of the folder."""
+    if path.is_file():
+        return [path]
+    return sorted(
+        file for file in path.rglob("*")
+        if file.is_file() and file.suffix.lower() in SUFFIXES[reader]
+        and not any(part.startswith(".") for part in file.relative_to(path).parts)
+    )
 
 
 def read_split(

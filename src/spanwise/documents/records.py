@@ -146,7 +146,7 @@ def load_documents(folder: Path) -> list[Document]:
 
 
 def load_questions(folder: Path, unusable: Collection[str] = ()) -> pa.Table:
-    """The `questions` table of a parse folder, sorted by id.
+    """The `questions` table of a stage's folder, sorted by id: `ask`, or `parse` as they came.
 
     unusable: documents without a usable induced tree; a question about one of them, or with
               evidence in one, leaves the ablation.
@@ -168,9 +168,10 @@ def load_questions(folder: Path, unusable: Collection[str] = ()) -> pa.Table:
 def digests(tables: Mapping[str, pa.Table]) -> dict[str, str]:
     """SHA-256 of what a corpus is: its documents (ids, titles, both texts), and its questions."""
     documents = tables["documents"].select(["doc_id", "title", "body_sha256", "raw_sha256"])
-    return {
-        name: hashlib.sha256(
-            json.dumps(table.to_pylist(), sort_keys=True, ensure_ascii=False).encode("utf-8")
-        ).hexdigest()
-        for name, table in (("documents", documents), ("questions", tables["questions"]))
-    }
+    return {"documents": digest(documents), "questions": digest(tables["questions"])}
+
+
+def digest(table: pa.Table) -> str:
+    """SHA-256 of a table's rows in their order, whatever wrote its file."""
+    rows = json.dumps(table.to_pylist(), sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(rows.encode("utf-8")).hexdigest()

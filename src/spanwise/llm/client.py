@@ -22,6 +22,7 @@ from spanwise.llm import protocol
 from spanwise.llm.model import Answer, Request
 from spanwise.llm.protocol import Failure
 from spanwise.llm.wire import Broken, Exchange, Reply, check_url
+from spanwise.params import Params
 
 _LONGEST_WAIT_S = 30.0
 _PROBE_S = 10.0
@@ -77,6 +78,17 @@ class Settings:
             raise ParamsError("language model without a name")
         if self.base_url is not None:
             check_url(self.base_url)
+
+
+def settings_of(params: Params) -> Settings:
+    """What params.yaml says about the language model and its server."""
+    llm, server = params.llm, params.server
+    return Settings(
+        model=llm.model, base_url=server.base_url, api_key_variable=server.api_key_variable,
+        concurrency=server.concurrency, timeout_s=server.timeout_s, retries=server.retries,
+        threads=server.threads, seed=llm.seed, temperature=llm.temperature,
+        context_tokens=llm.context_tokens,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@
     markup      escaping, numbers as text
     figures     inline SVG: forest plot, condition means, dose
     tables      HTML tables
+    asked       where the questions come from, and the funnel of written ones
     questions   the questions behind each number, as data that the page opens lazily
     page        the whole page: page.html, page.css, page.js
     files       metrics.json, plots/*.csv, tables/*.csv

@@ -164,8 +164,14 @@ def lexical(record: CorpusRecord) -> list[Check]:
     return [
         Check("BM25 puts gold first", f"{figure(100 * share, 1)}% of questions",
               "low, where questions are to need more than shared words", False)
-        for share in _shares(dict(record.reports).get("infer", {}).get("bm25_gold_first"))
+        for share in gold_first(record)
     ]
+
+
+def gold_first(record: CorpusRecord) -> list[float]:
+    """Share of questions for which each lexical condition ranks a relevant chunk first, in [0, 1].
+    """
+    return _shares(dict(record.reports).get("infer", {}).get("bm25_gold_first"))
 
 
 def _shares(found: Any) -> list[float]:

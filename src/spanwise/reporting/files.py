@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from spanwise.params import MEASURES, Params
+from spanwise.reporting import asked
 from spanwise.reporting.diagnose import cell_name, diagnose, exclusions
 from spanwise.reporting.gather import CorpusRecord, Row
 from spanwise.reporting.tables import LEXICAL, cells_of
@@ -151,7 +152,10 @@ def tables(records: Sequence[CorpusRecord], params: Params) -> dict[str, str]:
             [record.name, c.what, c.found, c.expected, "yes" if c.flagged else "no"]
             for c in diagnose(record, params)
         ]
+    steps, overlap = asked.rows(records)
     return {
+        "funnel.csv": _csv(["corpus", "origin", "step", "type", "count"], steps),
+        "overlap.csv": _csv(["corpus", "origin", "type", "figure", "rouge_l"], overlap),
         "means.csv": _csv(["corpus", "standing", *mean_columns], means),
         "contrasts.csv": _csv(
             ["corpus", *columns, "ci90_low", "ci90_high", "verdict"], contrasts

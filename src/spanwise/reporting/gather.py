@@ -117,7 +117,9 @@ def gather(root: Path, name: str, params: Params) -> CorpusRecord:
     label = layout.read_report(root / layout.stage("label", name) / "report.json")
     documents = schemas.read(root / layout.parse(name) / "documents.parquet", schemas.DOCUMENTS)
     chunked = layout.read_report(root / layout.stage("chunk", name) / "report.json")
-    questions = load_questions(root / layout.parse(name), chunked["unusable_induced_trees"])
+    questions = load_questions(
+        root / layout.stage("ask", name), chunked["unusable_induced_trees"]
+    )
     chunks = schemas.read(root / layout.stage("chunk", name) / "chunks.parquet", schemas.CHUNKS)
     scores = schemas.read(root / layout.stage("score", name) / "scores.parquet", schemas.SCORES)
     ranked, routing = _retrieved(root, name, params)
@@ -154,7 +156,7 @@ def _reports(
 ) -> list[tuple[str, Any]]:
     """Every stage's counts. A commit is no count: infer's is told as registered or not."""
     found: list[tuple[str, Any]] = []
-    for stage in ("parse", "induce", "chunk"):
+    for stage in ("parse", "induce", "ask", "chunk"):
         found.append((stage, layout.read_report(root / layout.stage(stage, name) / "report.json")))
     found.append(("label", label))
     for stage in ("embed", "index"):

@@ -11,6 +11,7 @@ from string import Template
 from spanwise import __version__
 from spanwise.params import Params
 from spanwise.reporting import plots, tables
+from spanwise.reporting.asked import asked
 from spanwise.reporting.diagnose import cell_name, diagnose, exclusions
 from spanwise.reporting.gather import CorpusRecord
 from spanwise.reporting.markup import data, esc, listed, many, standing, tag
@@ -193,6 +194,7 @@ def _corpus(record: CorpusRecord, params: Params) -> str:
     if dose or ladder:
         parts += [tag("h3", f"Depth of the heading path {standing('exploratory')}"), ladder, dose]
     parts += [
+        tag("h3", "Where the questions come from"), asked(record),
         tag("h3", "Exclusions"), tables.left_out(exclusions(record, params), name),
         _absent(record), _funnel(record),
         tag("h3", "Diagnostics"), tables.checks(diagnose(record, params), name),

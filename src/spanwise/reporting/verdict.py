@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -187,6 +188,17 @@ def judge(row: Row, spread: Spread | None, params: Params) -> Judgement:
     return Judgement("undetermined", detectable is None or detectable > margin, detectable)
 
 
+def needed(row: Row, detectable: float, margin: float) -> int:
+    """Questions, over as many more documents, at which a difference of the margin's size would be
+    found four times in five: the standard error falls with the root of the number of documents.
+
+    returns: two significant digits, for the spread that it rests on is itself an estimate.
+    """
+    questions = row["n_questions"] * (detectable / margin) ** 2
+    digits = max(0, len(str(int(questions))) - 2)
+    return math.ceil(questions / 10**digits) * int(10**digits)
+
+
 def _least(row: Row, params: Params) -> float | None:
     """The p that decides; 0 of B draws is no zero but its bound."""
     bound = 2 / params.inference.iterations
@@ -281,9 +293,11 @@ def sentence(
         f"in {many(row['n_documents'], 'document')}"
     )
     if says.underpowered and says.detectable is not None:
+        margin = params.inference.margin
         figures += (
             f"; only a difference of about {says.detectable:.2f} would be found 4 times in 5, "
-            "before Holm's correction"
+            f"before Holm's correction; one of {margin:g} would take about "
+            f"{many(needed(row, says.detectable, margin), 'question')}"
         )
     if row["excluded"]:
         figures += f", {count(row['excluded'])} excluded"

@@ -13,11 +13,12 @@ from typing import Any
 
 from spanwise.documents.model import Document
 from spanwise.llm.model import Answer, Ask, Request
+from spanwise.llm.showing import SHOWN_CHARACTERS, shorten, texts
 from spanwise.structure import answers, repair
 from spanwise.structure.model import Tree
 from spanwise.structure.outline import OutlineSettings
 from spanwise.structure.repair import Line
-from spanwise.structure.showing import SHOWN_CHARACTERS, shorten, texts
+from spanwise.text.scripts import scripts_of
 
 VERSION = 1
 """Raised by hand whenever the same tree and settings would give another request or title."""
@@ -116,7 +117,7 @@ def _fitting(paragraphs: Sequence[str], room: int, settings: OutlineSettings) ->
 
 def _titled(document: Document, tree: Tree, found: Sequence[Answer | None]) -> Titled:
     """Take each title that is usable and not taken above or beside; else the segmenter's."""
-    scripts = repair.scripts_of(document.body)
+    scripts = scripts_of(document.body)
     kept: Counter[str] = Counter()
 
     def choose(index: int, own: str, taken: set[str]) -> str:

@@ -1,18 +1,27 @@
-"""Induced trees of a whole corpus: verified, kept by digest, redone only where a text changed."""
+"""Induced trees of a whole corpus, by the inducer that params.yaml names, verified and counted.
+
+`segmenter` needs no language model: its trees are kept by digest and redone only where a text
+changed. `hybrid` gives them the model's titles; `llm` asks the model for the whole outline. What
+the model answered is kept in the stage's folder, so a second run asks nothing.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from spanwise import embedding, schemas
 from spanwise.documents.model import Document, sha256
+from spanwise.llm.cache import answering
+from spanwise.llm.client import settings_of
 from spanwise.params import Params
+from spanwise.structure import hybrid, outline
 from spanwise.structure.model import Tree, verify
+from spanwise.structure.outline import OutlineSettings
 from spanwise.structure.records import load_trees, section_table
 from spanwise.structure.segmenter import VERSION, Segmenter, sentences
 from spanwise.text.tokens import Tokenizer
@@ -22,52 +31,102 @@ def induce(
     documents: Sequence[Document], inducer: str, settings: Params, tokenizer: Tokenizer,
     folder: Path,
 ) -> dict[str, Any]:
-    """Write `sections.parquet` (and the digests it is kept by) into `folder`.
+    """Write `sections.parquet`, and what it is made again from, into `folder`.
 
     A document whose tree fails verification has no rows: it leaves every condition's index.
-    returns: the report: inducer, documents, unusable ones with their violations, mean sections.
+    inducer: segmenter, hybrid or llm.
+    returns: the report: inducer, documents, unusable ones with their violations, mean sections,
+             and what became of the model's answers.
+    raises:  Unavailable if the model is needed and cannot be had.
     """
-    keys = {d.doc_id: _key(d, inducer, settings, tokenizer) for d in documents}
-    kept = _kept(folder, keys)
+    trees: dict[str, Tree]
+    unusable: dict[str, list[str]] = {}
+    counts: dict[str, Any] = {}
+    if inducer == "llm":
+        trees, unusable, counts = _outlined(documents, settings, tokenizer, folder)
+    else:
+        file = folder / ("sections.parquet" if inducer == "segmenter" else "segmenter.parquet")
+        trees, unusable = _segmented(documents, settings, tokenizer, file)
+        if inducer == "hybrid":
+            trees, counts = _titled(documents, trees, settings, tokenizer, folder)
+    made = [trees[d.doc_id] for d in documents if d.doc_id in trees]
+    schemas.write(folder / "sections.parquet", schemas.SECTIONS, section_table(made))
+    return {
+        "inducer": inducer,
+        "documents": len(documents),
+        "usable": len(made),
+        "unusable": unusable,
+        "mean_sections": sum(len(t.sections) for t in made) / max(1, len(made)),
+        **counts,
+    }
+
+
+def _outlined(
+    documents: Sequence[Document], settings: Params, tokenizer: Tokenizer, folder: Path
+) -> tuple[dict[str, Tree], dict[str, list[str]], dict[str, Any]]:
+    limits = OutlineSettings(settings.llm.context_tokens, tokenizer.count)
+    with answering(settings_of(settings), folder) as answers:
+        found = outline.induce_outlines(documents, answers.ask, limits)
+    trees = {one.doc_id: one.tree for one in found if one.tree is not None}
+    unusable = {one.doc_id: list(one.violations) for one in found if one.tree is None}
+    return trees, unusable, {"outlines": {**outline.tally(found), **answers.report()}}
+
+
+def _titled(
+    documents: Sequence[Document], trees: Mapping[str, Tree], settings: Params,
+    tokenizer: Tokenizer, folder: Path,
+) -> tuple[dict[str, Tree], dict[str, Any]]:
+    limits = OutlineSettings(settings.llm.context_tokens, tokenizer.count)
+    mine = [d for d in documents if d.doc_id in trees]
+    with answering(settings_of(settings), folder) as answers:
+        found = hybrid.title_sections(mine, [trees[d.doc_id] for d in mine], answers.ask, limits)
+    titled = {one.tree.doc_id: one.tree for one in found}
+    return titled, {"titles": {**hybrid.tally(found), **answers.report()}}
+
+
+def _segmented(
+    documents: Sequence[Document], settings: Params, tokenizer: Tokenizer, file: Path
+) -> tuple[dict[str, Tree], dict[str, list[str]]]:
+    """The segmenter's trees, kept in `file` and by the digests beside it."""
+    keys = {d.doc_id: _key(d, settings, tokenizer) for d in documents}
+    kept = _kept(file, keys)
     fresh = [d for d in documents if d.doc_id not in kept]
     unusable: dict[str, list[str]] = {}
-    for document, tree in zip(fresh, _segment(fresh, settings, tokenizer, folder), strict=True):
+    made = _segment(fresh, settings, tokenizer, file.parent)
+    for document, tree in zip(fresh, made, strict=True):
         if violations := verify(tree, document.paragraphs):
             unusable[document.doc_id] = violations
         else:
             kept[document.doc_id] = tree
     trees = [kept[d.doc_id] for d in documents if d.doc_id in kept]
-    schemas.write(folder / "sections.parquet", schemas.SECTIONS, section_table(trees))
-    schemas.write_text(folder / "keys.json", json.dumps(keys, indent=0, sort_keys=True) + "\n")
-    print(f"{len(fresh)} of {len(documents)} trees were induced now")
-    return {
-        "inducer": inducer,
-        "documents": len(documents),
-        "usable": len(trees),
-        "unusable": unusable,
-        "mean_sections": sum(len(t.sections) for t in trees) / max(1, len(trees)),
-    }
+    schemas.write(file, schemas.SECTIONS, section_table(trees))
+    schemas.write_text(
+        file.parent / "keys.json", json.dumps(keys, indent=0, sort_keys=True) + "\n"
+    )
+    print(f"{len(fresh)} of {len(documents)} trees were segmented now")
+    return kept, unusable
 
 
-def _key(document: Document, inducer: str, settings: Params, tokenizer: Tokenizer) -> str:
-    """Digest of all that a tree depends on."""
+def _key(document: Document, settings: Params, tokenizer: Tokenizer) -> str:
+    """Digest of all that a segmenter's tree depends on."""
     segmenter = settings.inducers.segmenter
     parts = [
-        VERSION, embedding.VERSION, inducer, segmenter.model_dump(),
+        VERSION, embedding.VERSION, "segmenter", segmenter.model_dump(),
         settings.embedders[segmenter.embedder].model_dump(), tokenizer.name,
         sha256(document.body), [[p.span.start, p.span.end, p.kind] for p in document.paragraphs],
     ]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def _kept(folder: Path, keys: dict[str, str]) -> dict[str, Tree]:
+def _kept(file: Path, keys: Mapping[str, str]) -> dict[str, Tree]:
     """Trees of an earlier run whose digests still hold."""
-    if not (folder / "keys.json").exists() or not (folder / "sections.parquet").exists():
+    digests = file.parent / "keys.json"
+    if not digests.exists() or not file.exists():
         return {}
-    earlier = json.loads((folder / "keys.json").read_text(encoding="utf-8"))
+    earlier = json.loads(digests.read_text(encoding="utf-8"))
     return {
         doc_id: tree
-        for doc_id, tree in load_trees(folder / "sections.parquet").items()
+        for doc_id, tree in load_trees(file).items()
         if doc_id in keys and earlier.get(doc_id) == keys[doc_id]
     }
 

@@ -17,10 +17,11 @@ from typing import Any, Literal
 from spanwise.documents.model import Document, Paragraph
 from spanwise.errors import ParamsError
 from spanwise.llm.model import Answer, Ask, Request
+from spanwise.llm.showing import SHOWN_CHARACTERS, shorten, texts, windows
 from spanwise.structure import answers, repair
 from spanwise.structure.model import MAX_LEVEL, Tree, make, verify
 from spanwise.structure.repair import Line, Repaired, Row
-from spanwise.structure.showing import SHOWN_CHARACTERS, shorten, texts, windows
+from spanwise.text.scripts import scripts_of
 
 VERSION = 1
 """Raised by hand whenever the same document and settings would give another request or tree."""
@@ -275,7 +276,7 @@ def induce_outlines(
     no third. A request that got no answer at all is not repeated: `ask` has retried already.
     """
     plans = [plan(document, settings) for document in documents]
-    scripts = [repair.scripts_of(document.body) for document in documents]
+    scripts = [scripts_of(document.body) for document in documents]
     asked = [requests(d, p, settings) for d, p in zip(documents, plans, strict=True)]
     places = [(d, w) for d, one in enumerate(asked) for w in range(len(one))]
 

@@ -7,14 +7,12 @@ where it ends, and ranges that share their edges (half-open ones) come out right
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from spanwise.documents.model import Paragraph
 from spanwise.structure.model import MAX_LEVEL, Section, Tree, make, verify
+from spanwise.text.scripts import letters_of
 
 NEAR_VALID = 0.5
 """An outline is near-valid if at least this share of paragraphs stays in a section that claimed
@@ -24,7 +22,6 @@ outline than the model's."""
 TITLE_CHARACTERS = 80
 """Longest title, in code points: a title stands in every prefix of its section."""
 
-_SCRIPT_SHARE = 0.05  # a script with fewer of a text's letters is not one that it is written in
 _PART = re.compile(r"Part \d+(?: \(\d+\))?")
 
 Line = tuple[str, int, int, int]
@@ -320,31 +317,9 @@ def title_fault(title: str, taken: set[str], scripts: frozenset[str]) -> str | N
         return "no title"
     if len(title) > TITLE_CHARACTERS:
         return f"a title of more than {TITLE_CHARACTERS} characters"
-    letters = _scripts(title)
+    letters = letters_of(title)
     if scripts and letters and not letters.keys() & scripts and not _PART.fullmatch(title):
         return "a title that is not in the language of the text"
     if title.casefold() in taken:
         return "the title of another section above it or beside it"
     return None
-
-
-def scripts_of(text: str) -> frozenset[str]:
-    """Scripts that a text is written in: those of at least a twentieth of its letters.
-
-    >>> scripts_of("The area of a circle is π times its radius squared.")
-    frozenset({'LATIN'})
-    """
-    tally = _scripts(text)
-    return frozenset(s for s, n in tally.items() if n >= _SCRIPT_SHARE * tally.total())
-
-
-def _scripts(text: str) -> Counter[str]:
-    return Counter(
-        _script(letter) for letter in unicodedata.normalize("NFKC", text) if letter.isalpha()
-    )
-
-
-@lru_cache(maxsize=1 << 16)
-def _script(letter: str) -> str:
-    """The first word of a letter's Unicode name: LATIN, CYRILLIC, CJK."""
-    return unicodedata.name(letter, "").split(" ")[0]

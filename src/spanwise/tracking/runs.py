@@ -158,7 +158,8 @@ def _cell(results: _Results, embedder: str, reranker: str) -> list[Run]:
     primary = (embedder, reranker) == (params.primary.embedder, params.primary.reranker)
     common = {
         "corpus": corpus, "cell": cell, "demonstration": _text(report["demonstration"]),
-        "primary": _text(primary), "corpus_digest": corpus_digest, "cell_digest": cell_digest,
+        "primary": _text(primary), "questions": report["origin"],
+        "corpus_digest": corpus_digest, "cell_digest": cell_digest,
     }
 
     below = []
@@ -307,13 +308,17 @@ def _settings(results: _Results, embedder: str, reranker: str) -> dict[str, Any]
             f"{results.corpus}: results of embedder {embedder!r}, no entry of params.yaml; "
             "run `dvc repro`"
         )
+    asks = corpus.inducer != "segmenter" or corpus.contexts or corpus.questions == "written"
     return {
         "corpus": {"name": results.corpus, **corpus.model_dump()},
         "embedder": {"name": embedder, **encoder},
         "reranker": reranker,
         "tokens": params.tokens.model_dump(),
         "chunking": params.chunking.model_dump(),
-        "inducer": params.inducers.model_dump()[corpus.inducer],
+        # `hybrid` takes the segmenter's boundaries, `llm` has no settings but the model's.
+        "inducer": {} if corpus.inducer == "llm" else params.inducers.segmenter.model_dump(),
+        **({"llm": params.llm.model_dump()} if asks else {}),
+        **({"writing": params.writing.model_dump()} if corpus.questions else {}),
         "prefixes": params.prefixes.model_dump(),
         "retrieval": params.retrieval.model_dump(exclude={"bm25"}),
     }

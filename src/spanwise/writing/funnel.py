@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from spanwise.documents.model import Question
-from spanwise.questions.leakage import Verdict
-from spanwise.questions.sampling import TYPES, Sample
+from spanwise.writing.leakage import Verdict
+from spanwise.writing.sampling import TYPES, Sample
 
 Outcome = Literal[
     "unanswered", "malformed", "rouge-l", "4-gram", "named",

@@ -29,31 +29,19 @@ import yaml
 from spanwise.documents.model import Document, sha256
 from spanwise.errors import AnchorError, QuestionError
 from spanwise.questions.faults import raise_all
-from spanwise.questions.funnel import Record
-from spanwise.questions.leakage import Limits
-from spanwise.questions.prompts import ASKS, RULES
-from spanwise.questions.sampling import TYPES, Sample, Type, draw
-from spanwise.questions.writing import collect
 from spanwise.spans import Span
 from spanwise.text.lists import Item, read_list, unknown_keys
+from spanwise.writing.funnel import Record
+from spanwise.writing.leakage import Limits
+from spanwise.writing.prompts import ASKS, RULES
+from spanwise.writing.rounds import collect
+from spanwise.writing.sampling import TYPES, Sample, Type, draw
 
 FORMAT = "spanwise-questions-1"
 _HEAD = ("format", "corpus", "source", "source_sha256", "sampled")
 _KEYS = ("id", "type", "document", "title", "asks", "spans", "question", "paraphrase")
 _SPAN_KEYS = ("start", "end", "sha256", "text")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-
-_HELP = (
-    "For each entry write a question on the line below `question`, and the same question in other "
-    "words below `paraphrase`: the paraphrase is what is used. Indent both by four spaces and "
-    "change nothing else. Leave an entry empty if nothing good comes to mind.",
-    RULES,
-    f"A wording is rejected if it shares {Limits().ngram} words in a row with its passage, or if "
-    "too many of its words stand in the passage in the same order (ROUGE-L F1 above "
-    f"{Limits().rouge_l}). An underspecified one is rejected if it has a proper name of its "
-    "passage or title.",
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -102,9 +90,12 @@ class Sheet:
         return collect([(e.sample, e.question, e.paraphrase) for e in self.entries], limits)
 
 
-def write_worksheet(samples: Sequence[Sample], source: Source) -> str:
-    """The YAML text of a worksheet, every question and paraphrase empty."""
-    lines = [line for part in _HELP for line in (*wrap(part, 98), "")]
+def write_worksheet(
+    samples: Sequence[Sample], source: Source, limits: Limits | None = None
+) -> str:
+    """The YAML text of a worksheet, every question and paraphrase empty; it tells the limits."""
+    limits = limits or Limits()
+    lines = [line for part in _help(limits) for line in (*wrap(part, 98), "")]
     comments = "".join(f"# {line}".rstrip() + "\n" for line in lines)
     parts = [comments, _yaml(_head(source, _counts(samples)))]
     for sample in samples:
@@ -166,6 +157,20 @@ def read_sheet(path: Path, documents: Sequence[Document]) -> Sheet:
     sheet = Sheet(source, tuple(entries.values()), present, dict(left_out))
     _check_counts(sheet, items[0])
     return sheet
+
+
+def _help(limits: Limits) -> tuple[str, ...]:
+    """What a writer has to know, in paragraphs."""
+    return (
+        "For each entry write a question on the line below `question`, and the same question in "
+        "other words below `paraphrase`: the paraphrase is what is used. Indent both by four "
+        "spaces and change nothing else. Leave an entry empty if nothing good comes to mind.",
+        RULES,
+        f"A wording is rejected if it shares {limits.ngram} words in a row with its passage, or "
+        "if too many of its words stand in the passage in the same order (ROUGE-L F1 above "
+        f"{limits.rouge_l}). An underspecified one is rejected if it has a proper name of its "
+        "passage or title.",
+    )
 
 
 def _head(source: Source, sampled: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:

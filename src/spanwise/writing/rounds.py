@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from spanwise.llm.model import Answer, Ask, Request
-from spanwise.questions.funnel import Outcome, Record
-from spanwise.questions.leakage import Limits, Verdict, judge
-from spanwise.questions.prompts import (
+from spanwise.writing.funnel import Outcome, Record
+from spanwise.writing.leakage import Limits, Verdict, judge
+from spanwise.writing.prompts import (
     paraphrase_request,
     problem_of,
     question_request,
     read_answer,
     tidy,
 )
-from spanwise.questions.sampling import Sample
-from spanwise.questions.words import named, names, title_names, words
+from spanwise.writing.sampling import Sample
+from spanwise.writing.words import named, names, title_names, words
 
 ATTEMPTS = 2
 """How often a wording is asked for: an answer of no use is shown to the model once."""

@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from spanwise.llm.model import Answer, Request
-from spanwise.questions.leakage import shared_run
-from spanwise.questions.sampling import Sample, Type
-from spanwise.questions.words import english, words
+from spanwise.writing.leakage import shared_run
+from spanwise.writing.sampling import Sample, Type
+from spanwise.writing.words import english, words
 
 WORDS = (4, 60)
 """Fewest and most words of a question."""

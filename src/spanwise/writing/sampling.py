@@ -29,10 +29,10 @@ import numpy as np
 
 from spanwise.documents.model import Document, Paragraph, sha256
 from spanwise.errors import QuestionError
-from spanwise.questions.words import names, title_names
 from spanwise.spans import Evidence, Span
 from spanwise.structure.model import Tree
 from spanwise.text.sentences import sentence_ends
+from spanwise.writing.words import names, title_names
 
 Type = Literal["factoid", "underspecified", "multihop", "structural"]
 TYPES: tuple[Type, ...] = get_args(Type)

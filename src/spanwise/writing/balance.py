@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from spanwise.questions.funnel import Record
-from spanwise.questions.sampling import TYPES
+from spanwise.writing.funnel import Record
+from spanwise.writing.sampling import TYPES
 
 CAP = 250
 """Questions of each type, as in the study."""

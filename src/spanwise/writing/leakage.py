@@ -20,7 +20,7 @@ from functools import cache
 from typing import Any, Literal
 
 from spanwise.errors import QuestionError
-from spanwise.questions.words import words
+from spanwise.writing.words import words
 
 Reason = Literal["rouge-l", "4-gram"]
 

@@ -1,0 +1,212 @@
+"""One corpus's questions, whoever wrote them: its own, a language model's, or a question file's.
+
+Written questions pass both rounds of the filter and are balanced by type; the funnel, the ROUGE-L
+of what ships and where the questions come from stand in the report beside them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from spanwise import layout
+from spanwise.documents.model import Corpus, Document, Question
+from spanwise.documents.records import digest, load_documents, load_questions, question_table
+from spanwise.errors import ParamsError, QuestionError
+from spanwise.llm.model import Ask
+from spanwise.params import Params, WritingSettings
+from spanwise.spans import Evidence
+from spanwise.structure.model import Tree
+from spanwise.structure.records import load_trees
+from spanwise.writing.balance import balance
+from spanwise.writing.funnel import Record, report
+from spanwise.writing.leakage import Limits
+from spanwise.writing.rounds import write
+from spanwise.writing.sampling import Sampled, SampleSettings, on_raw, sample
+from spanwise.writing.worksheet import Sheet, read_sheet
+
+HARVESTED = frozenset({"qasper"})
+"""Readers whose questions came with quoted evidence that was found again in the text."""
+
+_MENDS = {
+    "written": "ask another language model, or let people write: `spanwise ask {0} --worksheet F`",
+    "authored": "what is wrong with each wording is told by `spanwise ask {0} --worksheet {1}`",
+}
+"""What to do where no question passed, by origin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What `parse` left of one corpus's study split.
+
+    own:   the QUESTIONS table that its format brought, without a row where it brought none.
+    trees: native ones, by document id.
+    """
+
+    name: str
+    own: pa.Table
+    documents: Sequence[Document]
+    trees: Mapping[str, Tree]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A corpus's questions: the QUESTIONS table and the report that the stage leaves beside it."""
+
+    questions: pa.Table
+    report: Mapping[str, Any]
+
+
+def parsed(name: str) -> Parsed:
+    """Read what `parse` left.
+
+    raises: InputError if it has not run.
+    """
+    folder = layout.parse(name)
+    return Parsed(
+        name, load_questions(folder), load_documents(folder),
+        load_trees(folder / "sections.parquet"),
+    )
+
+
+def ask(found: Parsed, params: Params, folder: Path) -> Asked:
+    """The questions that params.yaml calls for.
+
+    folder: keeps the language model's answers, so that the same question is never put to it twice.
+    raises: ParamsError if the corpus has questions of its own and others are called for, or if the
+            question file is not there; QuestionError if the file contradicts the corpus, or if no
+            question passed; Unavailable if the language model cannot be reached.
+    """
+    corpus = params.corpus(found.name)
+    if corpus.questions is None:
+        given = "harvested" if corpus.reader in HARVESTED else "given"
+        return _asked(given if found.own.num_rows else "none", found.own, {})
+    require_none(found, params)
+    if corpus.questions != "written":
+        return authored(found, Path(corpus.questions), params.writing)
+    from spanwise.llm.cache import answering
+    from spanwise.llm.client import settings_of
+
+    with answering(settings_of(params), folder) as answers:
+        made = written(found, params.writing, answers.ask)
+        return replace(made, report={**made.report, "language model": answers.report()})
+
+
+def require_none(found: Parsed, params: Params) -> None:
+    """Refuse a corpus that has questions of its own.
+
+    raises: ParamsError that names both sources.
+    """
+    corpus = params.corpus(found.name)
+    if not found.own.num_rows:
+        return
+    brings = f"corpora.{found.name}: {corpus.path} brings {found.own.num_rows} questions of its own"
+    if corpus.questions is None:
+        raise ParamsError(f"{brings}, expected none where questions are to be written; enter its "
+                          "documents without them as another corpus")
+    raise ParamsError(
+        f"{brings}, and `questions: {corpus.questions}` asks for others; a corpus has one source "
+        "of questions: take that line out of params.yaml, or the questions out of the corpus"
+    )
+
+
+def drawn(found: Parsed, settings: WritingSettings) -> Sampled:
+    """The spans that questions are to be written for."""
+    return sample(found.documents, found.trees, SampleSettings(settings.per_type, settings.seed))
+
+
+def written(found: Parsed, settings: WritingSettings, ask: Ask) -> Asked:
+    """Have a language model write the questions.
+
+    raises: QuestionError if none passed.
+    """
+    spans = drawn(found, settings)
+    records = write(spans.samples, ask, limits(settings))
+    about = {"could not be drawn": dict(spans.missing)}
+    return _of_records("written", found, records, settings, None, about)
+
+
+def authored(found: Parsed, path: Path, settings: WritingSettings) -> Asked:
+    """Take the questions of a file that people filled in.
+
+    raises: ParamsError if there is no such file; QuestionError if it contradicts the corpus or no
+            question passed.
+    """
+    if not path.is_file():
+        raise ParamsError(
+            f"corpora.{found.name}.questions: {path} is not there; make it with `spanwise ask "
+            f"{found.name} --worksheet FILE.yaml`, or correct the name"
+        )
+    sheet = read_sheet(path, found.documents)
+    about = {
+        "question file": {
+            "name": path.as_posix(), "corpus": sheet.source.corpus, "source": sheet.source.name,
+            "source_sha256": sheet.source.sha256,
+        },
+        "left out: about documents that are not in the corpus": sum(sheet.left_out.values()),
+    }
+    records = sheet.records(limits(settings))
+    return _of_records("authored", found, records, settings, sheet, about)
+
+
+def limits(settings: WritingSettings) -> Limits:
+    """The filter's limits as params.yaml has them."""
+    return Limits(settings.rouge_l, settings.ngram)
+
+
+def judged(
+    records: Sequence[Record], settings: WritingSettings, sheet: Sheet | None
+) -> tuple[list[Record], dict[str, Any]]:
+    """The records that become questions, and the funnel with the ROUGE-L of what ships.
+
+    sheet: where the records come from, which knows of samples that nobody filled in.
+    """
+    finals = balance(records, settings.cap, settings.seed)
+    ids = {record.sample.sample_id for record in finals}
+    return finals, report(records, ids, None if sheet is None else sheet.totals())
+
+
+def _of_records(
+    origin: str, found: Parsed, records: Sequence[Record], settings: WritingSettings,
+    sheet: Sheet | None, about: Mapping[str, Any],
+) -> Asked:
+    finals, told = judged(records, settings, sheet)
+    if not finals:
+        ends = Counter(record.outcome for record in records)
+        how = ", ".join(f"{end}: {n}" for end, n in sorted(ends.items())) or "none was drawn"
+        mend = _MENDS[origin].format(found.name, about.get("question file", {}).get("name"))
+        raise QuestionError(
+            f"corpus {found.name}: none of {told['funnel']['sampled']['all']} samples became a "
+            f"question ({how}); {mend}"
+        )
+    questions = [record.as_question() for record in finals]
+    return _asked(origin, _table(found.documents, questions), {**about, **told})
+
+
+def _asked(origin: str, questions: pa.Table, about: Mapping[str, Any]) -> Asked:
+    types = Counter(questions["type"].to_pylist())
+    return Asked(questions, {
+        "origin": origin, "questions": questions.num_rows,
+        "questions by type": dict(sorted(types.items())),
+        "digests": {"questions": digest(questions)}, **about,
+    })
+
+
+def _table(documents: Sequence[Document], questions: Sequence[Question]) -> pa.Table:
+    """Their table: evidence on body, and on raw as well where every paragraph stands in a file."""
+    if any(p.raw is None for document in documents for p in document.paragraphs):
+        return question_table(Corpus(tuple(documents), tuple(questions), "body"))[0]
+    known = {document.doc_id: document for document in documents}
+    moved = [
+        replace(question, evidence=tuple(
+            Evidence(e.doc_id, (span := on_raw(known[e.doc_id], e.span)).start, span.end)
+            for e in question.evidence
+        ))
+        for question in questions
+    ]
+    return question_table(Corpus(tuple(documents), tuple(moved), "raw"))[0]

@@ -140,7 +140,7 @@ def test_a_long_text_ends_with_a_sentence_or_else_with_a_word() -> None:
 
 
 @given(st.text(max_size=300), st.sampled_from(["stop", "length"]))
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 def test_any_answer_becomes_a_context_within_the_limit_or_a_counted_failure(
     text: str, finish: str
 ) -> None:

@@ -550,6 +550,29 @@ def test_diagnostics_against_their_slow_twins(harbour: CorpusRecord) -> None:
         f"{statistics.mean(recalls):.3f} over {len(asked)} questions")
 
 
+def test_who_made_the_structure_and_the_contexts_is_told(harbour: CorpusRecord) -> None:
+    from dataclasses import replace
+
+    from spanwise.reporting.diagnose import contexts, inducer
+
+    titles = {"sections": 40, "segmenter's title kept: no title": 3, "model": "m"}
+    told = {"inducer": "hybrid", "documents": 4, "usable": 3, "mean_sections": 10.0,
+            "titles": titles}
+    (check,) = inducer(replace(harbour, reports=[("induce", told)]))
+    assert check.flagged and "3 of 4 documents usable" in check.found
+    assert "a language model's titles" in check.found and "3 of 40 titles" in check.found
+    told = {"inducer": "llm", "documents": 4, "usable": 4, "mean_sections": 9.5, "outlines": {
+        "usable as given": 1, "corrected": 2, "repaired": 1, "model": "m"}}
+    (check,) = inducer(replace(harbour, reports=[("induce", told)]))
+    assert "1 as given, 2 corrected, 1 repaired by rules" in check.found and not check.flagged
+    label = {"contexts": {
+        "chunks": 9, "of use at once": 7, "of use when asked again": 1, "without a context": 1,
+        "mean tokens": 71.25, "written from a part of the document": 2, "model": "m"}}
+    (check,) = contexts(replace(harbour, reports=[("label", label)]), SETTINGS)
+    assert check.flagged and "71.2 tokens" in check.found and check.expected.startswith("50 to 100")
+    assert contexts(harbour, SETTINGS) == []
+
+
 def test_a_flag_is_raised_where_sizes_part(harbour: CorpusRecord) -> None:
     from dataclasses import replace
 

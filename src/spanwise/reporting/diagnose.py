@@ -29,9 +29,59 @@ class Check:
 def diagnose(record: CorpusRecord, params: Params) -> list[Check]:
     """Every diagnostic of one corpus, in the order of the data's way."""
     return [
-        *sizes(record, params), *identity(record), *placebos(record), *windows(record),
-        *routing(record, params), *ratios(record), *lexical(record),
+        *inducer(record), *sizes(record, params), *identity(record), *placebos(record),
+        *contexts(record, params), *windows(record), *routing(record, params), *ratios(record),
+        *lexical(record),
     ]
+
+
+INDUCERS = {
+    "segmenter": "segmenter, without a language model",
+    "hybrid": "hybrid: the segmenter's boundaries, a language model's titles",
+    "llm": "llm: a language model's outlines",
+}
+
+
+def inducer(record: CorpusRecord) -> list[Check]:
+    """Who made the induced structure, and how much of it had to be mended or was lost."""
+    told = dict(record.reports).get("induce") or {}
+    name = str(told.get("inducer"))
+    found = [INDUCERS.get(name, name)]
+    documents, usable = told.get("documents", 0), told.get("usable", 0)
+    if documents:
+        found.append(f"{count(usable)} of {many(documents, 'document')} usable, with "
+                     f"{figure(told['mean_sections'], 1)} sections in the mean")
+    if outlines := told.get("outlines"):
+        found.append(f"{count(outlines['usable as given'])} as given, "
+                     f"{count(outlines['corrected'])} corrected, "
+                     f"{count(outlines['repaired'])} repaired by rules")
+    titles = told.get("titles") or {}
+    kept = sum(n for what, n in titles.items() if what.startswith("segmenter's title kept"))
+    if titles:
+        found.append(f"{count(kept)} of {many(titles['sections'], 'title')} stayed the segmenter's")
+    if model := (outlines or titles).get("model"):
+        found.append(f"asked of {model}")
+    return [Check(
+        "Induced structure", "; ".join(found), "all documents usable: those that are not leave "
+        "every condition", usable < documents,
+    )]
+
+
+def contexts(record: CorpusRecord, params: Params) -> list[Check]:
+    """How many chunks got the context that they were to have."""
+    told = (dict(record.reports).get("label") or {}).get("contexts")
+    if told is None:
+        return []
+    sizes, without = params.prefixes.context, told["without a context"]
+    partly = told["written from a part of the document"]
+    return [Check(
+        f"Contexts, written by {told['model']}",
+        f"{many(told['chunks'], 'chunk')}: {count(told['of use at once'])} at once, "
+        f"{count(told['of use when asked again'])} asked again, {count(without)} without; "
+        f"{figure(told['mean tokens'], 1)} tokens in the mean; {count(partly)} from a part of the "
+        "document",
+        f"{sizes.least_tokens} to {sizes.most_tokens} tokens before every chunk", without > 0,
+    )]
 
 
 def sizes(record: CorpusRecord, params: Params) -> list[Check]:

@@ -3,8 +3,8 @@ SHELL := /bin/bash
 PYTHON ?= python3
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-# What `make bundle` puts into remote/ beside the data: minutes or half an hour on two cores.
-COSTLY := induce@handbook embed@handbook-minilm embed@handbook-mpnet \
+# What `make bundle` puts into remote/ beside the data: half an hour, or a language model, on two cores.
+COSTLY := induce@handbook label@handbook embed@handbook-minilm embed@handbook-mpnet \
   index@handbook-minilm index@handbook-mpnet
 INSTALL := .venv/bin/pip install --quiet --constraint constraints.txt
 

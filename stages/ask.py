@@ -1,4 +1,4 @@
-"""documents -> the questions of the study: the corpus's own, a language model's, or people's."""
+"""documents -> the questions of the study: the corpus's own, a model's, or a question file's."""
 
 from spanwise import layout, params, schemas
 from spanwise.writing.asking import ask, parsed

@@ -187,7 +187,7 @@ def have_qwen() -> None:
         models.ensure_gguf(QWEN)
         return
     except ImportError:
-        reason = "xllamacpp is not installed (pip install 'spanwise[llm]')"
+        reason = "xllamacpp is not installed (pip install -c constraints.txt -e '.[llm]')"
     except Unavailable as error:
         reason = str(error)
     if os.environ.get("SPANWISE_REQUIRE_LLM") == "1":

@@ -1,4 +1,4 @@
-"""One corpus's questions through the stage and the command: its own, a model's, or people's."""
+"""One corpus's questions through the stage and the command: its own, a model's, or a file's."""
 
 from __future__ import annotations
 
@@ -283,7 +283,11 @@ def test_a_worksheet_becomes_the_questions_of_the_corpus(said: Said) -> None:
     assert back["funnel"]["finals"]["all"] == 5
 
     study(back["params"].removeprefix("questions: "))
+    kept = layout.stage("ask", "notes") / "answers.jsonl"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("of a model that is not asked any more\n", encoding="utf-8")
     stage("ask")
+    assert not kept.exists()
     report = told()
     assert report["origin"] == "authored" and report["question file"]["corpus"] == "notes"
     shared = ("funnel", "rouge_l of finals", "documents of finals")
@@ -317,6 +321,21 @@ def test_a_question_file_is_refused_where_a_document_reads_otherwise(said: Said)
 
 def parsed_ask() -> None:
     ask(parsed("notes"), params.load(), Path("elsewhere"))
+
+
+@pytest.mark.usefixtures("project")
+def test_a_question_file_is_judged_and_stays_as_it_is(said: Said) -> None:
+    filled(said)
+    file = "questions/theirs.jsonl"
+    said("ask", "notes", "--worksheet", "w.yaml", "--out", file)
+    study(file)
+    before = Path(file).read_bytes()
+    Path("data/notes/a.md").unlink()  # the file has questions that this corpus does not know of
+    stage("parse")
+    code, out, _ = said("ask", "notes", "--worksheet", file)
+    assert code == 0 and "params.yaml names it already" in out and f"{file} read; 4 of its" in out
+    assert Path(file).read_bytes() == before
+    assert [path.name for path in Path("questions").iterdir()] == ["theirs.jsonl"]
 
 
 @pytest.mark.usefixtures("project")
@@ -376,9 +395,9 @@ def test_a_corpus_without_prose_has_nothing_to_ask_about(said: Said) -> None:
         Path(f"data/notes/{stem}.md").write_text("# A\n\n- one\n- two\n", encoding="utf-8")
     stage("parse")
     code, _, error = said("ask", "notes", "--worksheet", "w.yaml")
-    assert code == 2 and "no document has a span to ask about" in error
+    assert code == 2 and "scripts without them yield no spans" in error
     study("written")  # no server is looked for: there is nothing to ask it
-    with pytest.raises(QuestionError, match="none of 0 samples became a question"):
+    with pytest.raises(QuestionError, match="no document has a span to ask about"):
         stage("ask")
 
 

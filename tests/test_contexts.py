@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from spanwise.contexts import Asked, request, tally, trim, write_contexts
 from spanwise.documents.model import Builder, Document
 from spanwise.errors import ParamsError
-from spanwise.labelling import NO_CONTEXTS, label, texts, wanting
+from spanwise.labelling import NO_CONTEXTS, enough, label, texts, wanting
 from spanwise.llm.model import Answer, Request
+from spanwise.llm.showing import counter
 from spanwise.params import Condition, ContextSettings, PlaceboSettings
 from spanwise.spans import Span
 from spanwise.text.tokens import words
@@ -87,7 +88,7 @@ USELESS = {
     says("…"): "it holds no text",
     '{"context": 7}': "it holds no text",
     says("I'm sorry, but I cannot help with that request at all."): "it is a refusal",
-    says("这段文字说明了潮汐测量的读数方法和时间"): "it is in another language",
+    says("这段文字说明了潮汐测量的读数方法和时间"): "it is in another script",
     says(f"It is about this: {BODY}"): "it repeats the passage",
     says("Too short."): "it has fewer than 6 tokens",
 }
@@ -177,6 +178,23 @@ def test_a_paragraph_longer_than_the_window_is_shortened_and_no_room_is_an_error
     assert all(len(one.prompt.split()) < 2048 for one in script.asked[0])
     with pytest.raises(ParamsError, match=r"raise llm\.context_tokens"):
         write_contexts([Asked(made, made.paragraphs[0].span)], script, SIZES, 2048, words())
+
+
+def test_a_document_seen_in_part_is_counted_also_where_one_part_is_all() -> None:
+    made = document("word " * 5000, BODY)
+    asked = [Asked(made, made.paragraphs[1].span)]
+    (context,) = write_contexts(asked, Script(says(GOOD)), SIZES, 4096, words())
+    assert context.partly
+
+
+def test_words_are_no_tokens_of_a_model() -> None:
+    assert counter(words())("salt water") == 4 > words().count("salt water")
+
+
+@pytest.mark.parametrize(("written", "said"), [(9, None), (8, "8 of 10 chunks, below 90%")])
+def test_too_few_contexts_are_no_condition(written: int, said: str | None) -> None:
+    found = enough({("fixed", str(n)): GOOD if n < written else "" for n in range(10)})
+    assert found is None if said is None else said in str(found)
 
 
 def test_nothing_to_write_asks_nothing() -> None:

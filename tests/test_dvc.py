@@ -64,7 +64,7 @@ def test_a_changed_setting_reaches_each_stage_whose_script_names_it() -> None:
 
 
 def test_costly_outputs_survive_a_rerun_and_tracking_always_runs() -> None:
-    for stage in ("induce", "ask", "embed"):
+    for stage in ("induce", "ask", "label", "embed"):
         kept = [out for out in STAGES[stage]["outs"] if isinstance(out, dict)]
         assert any(options["persist"] for out in kept for options in out.values())
     assert STAGES["track"]["always_changed"] is True

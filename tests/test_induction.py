@@ -101,6 +101,26 @@ def test_a_second_run_needs_no_server_and_leaves_the_same_bytes(
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
+def test_another_inducer_takes_nothing_of_the_one_before(tmp_path: Path) -> None:
+    closed = "http://127.0.0.1:9/v1"
+    run("segmenter", closed, tmp_path / "plain")
+    plain = load_trees(tmp_path / "plain" / "sections.parquet")
+    with world(titles) as server:
+        run("hybrid", server.url, tmp_path / "switched")
+    report = run("segmenter", closed, tmp_path / "switched")
+    assert load_trees(tmp_path / "switched" / "sections.parquet") == plain
+    assert report["inducer"] == "segmenter"
+    kept = [{path.name for path in (tmp_path / name).iterdir()} for name in ("plain", "switched")]
+    assert kept[0] == kept[1]
+
+
+def test_a_document_without_paragraphs_is_unusable(tmp_path: Path) -> None:
+    given = settings_for("http://127.0.0.1:9/v1")
+    empty = Builder("empty", "Nothing").build()
+    report = induce([empty], "segmenter", given, models.tokenizer(given), tmp_path)
+    assert report["usable"] == 0 and report["unusable"] == {"empty": ["it has no paragraphs"]}
+
+
 def test_a_server_that_dies_ends_the_run_and_what_it_said_is_kept(tmp_path: Path) -> None:
     with world(titles, titles, dies) as server, pytest.raises(Unavailable, match="run again"):
         run("hybrid", server.url, tmp_path)

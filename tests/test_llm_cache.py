@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spanwise.errors import ParamsError, Unavailable
-from spanwise.llm.cache import answering, key
+from spanwise.llm.cache import answering, forget, key
 from spanwise.llm.client import Settings
 from spanwise.llm.model import Answer, Request
 
@@ -160,7 +160,9 @@ def test_no_damage_whatever_brings_a_wrong_answer(
         assert lost == 0 or answers.damaged or swallowed
 
 
-def test_passing_errors_are_not_kept_and_lasting_ones_are(tmp_path: Path) -> None:
+def test_passing_errors_are_told_and_not_kept_and_lasting_ones_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     def picky(handler: Any, body: dict[str, Any]) -> None:
         plays: dict[str, Callable[..., None]] = {
             "broken": says({}, 500), "filtered": says(completion("x", "content_filter")),
@@ -174,10 +176,13 @@ def test_passing_errors_are_not_kept_and_lasting_ones_are(tmp_path: Path) -> Non
         assert answers.ask(asked) == first  # within one run a request has one answer
         assert answers.report()["without_answer"] == 3
     assert server.prompts().count("broken") == 2  # one retry
+    said = capsys.readouterr().err
+    assert "2 of 4 requests to m got no lasting answer" in said and "`dvc repro -f`" in said
     with world(echo) as server, answering(at(server.url), tmp_path) as answers:
         second = answers.ask(asked)
-    assert server.prompts() == ["broken"]
-    assert second == [Answer("BROKEN", 7, 3, "stop"), *first[1:]]
+    assert server.prompts() == ["broken", "long"]
+    assert second == [Answer("BROKEN", 7, 3, "stop"), Answer("LONG", 7, 3, "stop"), *first[2:]]
+    assert "lasting" not in capsys.readouterr().err
 
 
 def test_a_server_that_dies_stops_the_run_and_what_it_answered_is_kept(tmp_path: Path) -> None:
@@ -208,6 +213,25 @@ def test_the_key_names_all_that_an_answer_depends_on() -> None:
     same = at("http://elsewhere/v1", concurrency=9, timeout_s=1, retries=7)
     assert key(same, Request("system", "prompt", dict(reversed(SCHEMA.items())), 10)) == key(
         here, base)
+
+
+def test_a_key_is_wanted_only_where_an_answer_is_missing(tmp_path: Path) -> None:
+    first = fill(tmp_path)
+    locked = at(NOWHERE, api_key_variable="SPANWISE_TEST_NO_SUCH_KEY")
+    with answering(locked, tmp_path) as answers:
+        assert answers.ask(QUESTIONS) == first
+    with (pytest.raises(ParamsError, match="SPANWISE_TEST_NO_SUCH_KEY: expected the key"),
+          answering(locked, tmp_path) as answers):
+        answers.ask([ask_for("new")])
+
+
+def test_forgotten_answers_are_gone_and_nothing_else_is(tmp_path: Path) -> None:
+    fill(tmp_path)
+    for name in ("part-000003.jsonl", "report.json"):
+        (tmp_path / name).write_bytes(b"")
+    forget(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
+    forget(tmp_path / "nowhere")
 
 
 def test_nothing_asked_leaves_an_empty_store(tmp_path: Path) -> None:

@@ -116,12 +116,25 @@ def test_what_another_try_cannot_mend_is_not_retried() -> None:
     {"type": "exceed_context_size_error"},
     {"message": "This model's maximum context length is 512 tokens. However, you requested 600"},
 ])
-def test_a_prompt_beyond_the_context_is_settled(message: dict[str, str]) -> None:
+def test_a_prompt_beyond_the_servers_context_is_for_another_run(message: dict[str, str]) -> None:
     outcomes: list[Outcome] = []
     with world(says({"error": message}, 400)) as server:
         client(server).ask([ask_for("why?")], lambda _, outcome: outcomes.append(outcome))
     (outcome,) = outcomes
-    assert outcome.settled and outcome.answer.error and outcome.tries == 1
+    assert not outcome.settled and outcome.tries == 1
+    assert "llm.context_tokens" in str(outcome.answer.error)
+
+
+def test_prompts_beyond_the_context_neither_end_the_asking_nor_hide_a_server_that_fails() -> None:
+    too_long = says({"error": {"type": "exceed_context_size_error"}}, 400)
+    with world(*[too_long] * 5, echo) as server:
+        asks = client(server, patience=2)
+        answers = asks.ask([ask_for(f"q{n}") for n in range(6)])
+    assert asks.gave_up is None and answers[-1].text == "Q5"
+    with world(*[says({}, 500), too_long] * 9) as server:
+        asks = client(server, patience=3, retries=0)
+        asks.ask([ask_for(f"q{n}") for n in range(18)])
+    assert len(server.asked) == 5 and asks.gave_up
 
 
 def test_the_words_of_a_model_come_back_as_they_are() -> None:

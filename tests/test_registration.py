@@ -113,11 +113,24 @@ def test_what_the_projects_own_params_changed_since_registration_is_listed() -> 
     )
     assert found.word == "exploratory"
     assert found.differences == (
-        "corpora.handbook.contexts: ran, not registered",
+        "corpora.handbook.context: ran, not registered",
+        "corpora.handbook.contexts: registered False, ran True",
         "corpora.handbook.inducer: registered 'segmenter', ran 'hybrid'",
-        "llm: ran, not registered",
-        "prefixes.context: ran, not registered",
+        "corpora.handbook.llm: ran, not registered",
     )
+
+
+def test_a_language_model_that_a_corpus_does_not_ask_is_no_part_of_its_protocol(
+    tmp_path: Path,
+) -> None:
+    path, plain = tmp_path / "r.json", {"corpora__handbook__contexts": False,
+                                        "corpora__handbook__inducer": "segmenter"}
+    register(settings(**plain), {"handbook": DIGESTS}, "abc", "", path)
+    other = settings(**plain, llm__model="another", prefixes__context__most_tokens=90)
+    assert standing(other, "handbook", DIGESTS, path).differences == ()
+    asked = standing(settings(**plain | {"corpora__handbook__contexts": True}), "handbook", DIGESTS,
+                     path)
+    assert len(asked.differences) == 3
 
 
 def test_a_registration_that_came_after_the_strong_embedder_confirms_nothing(

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -20,7 +20,7 @@ from spanwise.documents.model import Document
 from spanwise.errors import ParamsError
 from spanwise.llm.answers import json_object
 from spanwise.llm.model import Answer, Ask, Request
-from spanwise.llm.showing import shorten, texts, windows
+from spanwise.llm.showing import counter, shorten, texts, windows
 from spanwise.params import ContextSettings
 from spanwise.spans import Span
 from spanwise.text.scripts import letters_of, scripts_of
@@ -167,11 +167,12 @@ def request(
 def _shown(
     chunks: Sequence[Asked], sizes: ContextSettings, window_tokens: int, tokenizer: Tokenizer
 ) -> list[tuple[str, bool]]:
-    """For each chunk what the model sees of its document, and whether that is a part."""
+    """For each chunk what the model sees of its document, and whether that is less than all."""
+    count = counter(tokenizer)
     frames: Counter[str] = Counter()  # what a document's longest request takes without it
     for chunk in chunks:
         frame = request(chunk, "", sizes, "x" * 80)
-        tokens = tokenizer.count(frame.system) + tokenizer.count(frame.prompt) + frame.max_tokens
+        tokens = count(frame.system) + count(frame.prompt) + frame.max_tokens
         frames[chunk.document.doc_id] = max(frames[chunk.document.doc_id], tokens)
     parts: dict[str, list[tuple[float, float, str]]] = {}
     found = []
@@ -179,33 +180,35 @@ def _shown(
         document = chunk.document
         if document.doc_id not in parts:
             room = int(window_tokens * _MARGIN) - frames[document.doc_id]
-            parts[document.doc_id] = _parts(document, room, tokenizer)
+            parts[document.doc_id] = _parts(document, room, count)
         mine = parts[document.doc_id]
         best = max(
             mine, key=lambda one: min(chunk.span.start - one[0], one[1] - chunk.span.end)
         )
-        found.append((best[2], len(mine) > 1))
+        found.append((best[2], best[2] != document.body))
     return found
 
 
 def _parts(
-    document: Document, room: int, tokenizer: Tokenizer
+    document: Document, room: int, count: Callable[[str], int]
 ) -> list[tuple[float, float, str]]:
     """Overlapping parts of a document as (start, end, text); the document's own edges are endless,
     so that a chunk at its end lies deepest in the last part."""
-    if tokenizer.count(document.body) <= room:
+    if count(document.body) <= room:
         return [(float("-inf"), float("inf"), document.body)]
     if room < 256:
         raise ParamsError(
             f"document {document.doc_id!r}: {room} tokens are left for it beside a chunk and its "
             "context; raise llm.context_tokens"
         )
-    # A paragraph that would fill a part alone is shown by its beginning and end.
-    shown = [
-        shorten(text, 2 * room) if tokenizer.count(text) > room // 2 else text
-        for text in texts(document)
-    ]
-    tokens = [tokenizer.count(text) + 2 for text in shown]
+    shown = []
+    for text in texts(document):
+        # A paragraph that would fill a part alone is shown by its beginning and end.
+        limit = 2 * room
+        while count(text) > room // 2:
+            text, limit = shorten(text, limit), limit // 2
+        shown.append(text)
+    tokens = [count(text) + 2 for text in shown]
     runs = windows(tokens, lambda _: room)
     return [
         (
@@ -260,12 +263,16 @@ def _useless(text: str, passage: str, scripts: frozenset[str]) -> str:
         return "it is a refusal"
     letters = letters_of(text)
     if scripts and letters and sum(letters[s] for s in scripts) < 0.9 * letters.total():
-        return "it is in another language"
-    words, passages = text.casefold().split(), f" {' '.join(passage.casefold().split())} "
+        return "it is in another script"
+    words, inside = _words(text), f" {' '.join(_words(passage))} "
     for start in range(len(words) - _COPIED + 1):
-        if f" {' '.join(words[start : start + _COPIED])} " in passages:
+        if f" {' '.join(words[start : start + _COPIED])} " in inside:
             return "it repeats the passage"
     return ""
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.casefold())
 
 
 def trim(text: str, sizes: ContextSettings, tokenizer: Tokenizer, torn: bool = False) -> str:
@@ -300,16 +307,17 @@ def _settle(first: Context, second: Context | None, partly: bool) -> Context:
 
 def tally(contexts: Sequence[Context]) -> Mapping[str, Any]:
     """Counts for the report, zeros included, and the mean length."""
-    outcomes = Counter(one.outcome for one in contexts)
-    without = Counter(one.problem for one in contexts if one.outcome == "unusable")
+    outcomes = Counter(one.outcome for one in contexts if one.text and not one.problem)
+    # An error's own words are a server's, and many: they are told as one reason.
+    without = Counter(one.problem.partition(":")[0] for one in contexts if not one.text)
     with_text = [one.tokens for one in contexts if one.text]
     return {
         "chunks": len(contexts),
         "of use at once": outcomes["given"],
         "of use when asked again": outcomes["again"],
-        "without a context": outcomes["unusable"],
-        **{f"without a context: {why}": n for why, n in sorted(without.items())},
         "shorter than asked for": sum(bool(one.text and one.problem) for one in contexts),
+        "without a context": without.total(),
+        **{f"without a context: {why}": n for why, n in sorted(without.items())},
         "trimmed": sum(one.trimmed for one in contexts),
         "written from a part of the document": sum(one.partly for one in contexts),
         "mean tokens": sum(with_text) / max(1, len(with_text)),

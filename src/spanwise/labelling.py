@@ -17,6 +17,10 @@ from spanwise.text.tokens import Tokenizer
 NO_CONTEXTS = "no contexts were asked for: set `contexts: true` for this corpus in params.yaml"
 """Why conditions with contexts are absent."""
 
+ENOUGH = 0.9
+"""Share of chunks that must have a context. With fewer the condition would measure chunks without
+any, so it is absent."""
+
 Place = tuple[str, str]
 """(segmentation, chunk id)."""
 
@@ -24,14 +28,14 @@ Place = tuple[str, str]
 def label(
     chunks: Sequence[Mapping[str, Any]], documents: Sequence[Document],
     labels: Mapping[str, Condition], tokenizer: Tokenizer, settings: PlaceboSettings,
-    contexts: Mapping[Place, str] | None,
+    contexts: Mapping[Place, str] | None, absence: str = NO_CONTEXTS,
 ) -> tuple[pa.Table, dict[str, Any]]:
     """The LABELS table of all labels that can be made.
 
     chunks:   rows of the CHUNKS table.
     labels:   label -> a condition that has it.
-    contexts: of every chunk that `wanting` names, "" where there is none; None if none were asked
-              for, which leaves the labels out that need them.
+    contexts: of every chunk that `wanting` names, "" where there is none; None leaves the labels
+              out that need them, with `absence` as the reason.
     returns:  the table; a report with what is absent and why, mean prefix tokens, placebo counts.
     """
     bodies = {document.doc_id: document.body for document in documents}
@@ -42,7 +46,7 @@ def label(
     made: dict[str, dict[str, float]] = {}
     for name, condition in labels.items():
         if condition.prefix == "context" and contexts is None:
-            absent[name] = NO_CONTEXTS
+            absent[name] = absence
             continue
         mine = [chunk for chunk in chunks if chunk["segmentation"] == condition.segmentation]
         tokens = 0
@@ -71,6 +75,17 @@ def label(
         made[name] = {"chunks": len(mine), "mean_prefix_tokens": tokens / max(1, len(mine))}
     report = {"labels": made, "absent": absent, "placebo": counts}
     return schemas.table(schemas.LABELS, rows), report
+
+
+def enough(contexts: Mapping[Place, str]) -> str | None:
+    """Why contexts are too few to be a condition of their own, or None."""
+    written = sum(bool(text) for text in contexts.values())
+    if written >= ENOUGH * len(contexts):
+        return None
+    return (
+        f"the language model wrote a context for {written} of {len(contexts)} chunks, below "
+        f"{ENOUGH:.0%}: use another model"
+    )
 
 
 def wanting(

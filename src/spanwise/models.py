@@ -80,6 +80,12 @@ GGUFS: dict[str, Gguf] = {
     ),
 }
 
+WITHOUT_GGUF = (
+    "set server.base_url in params.yaml to a server that has the model, or restore its answers "
+    "with `dvc pull --allow-missing`, or do without: `contexts: false`, `inducer: segmenter`"
+)
+"""What to do where no language model can run."""
+
 _HUB_SECONDS = 5
 
 
@@ -253,7 +259,7 @@ def ensure_gguf(model: str, source: Path | None = None) -> Path:
     raises: ParamsError if the model is not known or the source is not there; Unavailable if
             nothing brings it, or what came, or what the store has, is not the known file.
     """
-    known, found = _gguf(model), find_gguf(model)
+    known, found = known_gguf(model), find_gguf(model)
     if found is not None:
         if _digest(found) == known.sha256:
             return found
@@ -268,11 +274,12 @@ def ensure_gguf(model: str, source: Path | None = None) -> Path:
             reasons.append(str(error))
     raise Unavailable(
         f"{model}: it is not on this machine and cannot be fetched:\n  " + "\n  ".join(reasons)
-        + f"\ncopy {known.file} to {_assembled(model)}"
+        + f"\ncopy {known.file} to {_assembled(model)}, or {WITHOUT_GGUF}"
     )
 
 
-def _gguf(model: str) -> Gguf:
+def known_gguf(model: str) -> Gguf:
+    """raises: ParamsError if it is none of the language models that can run here."""
     if model not in GGUFS:
         raise ParamsError(
             f"language model {model!r}: none of those that can run here ({', '.join(GGUFS)}); "

@@ -149,7 +149,7 @@ class LlmSettings(_Settings):
 
 
 class ServerSettings(_Settings):
-    """How the language model is reached; no answer depends on it.
+    """How the language model is reached; answers are not kept by it.
 
     base_url:         of an OpenAI-compatible server, with its `/v1`; None starts llama.cpp here.
     api_key_variable: environment variable that holds the server's key, "" for none.

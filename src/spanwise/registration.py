@@ -61,15 +61,26 @@ def protocol(params: Params, digests: Mapping[str, Mapping[str, str]]) -> dict[s
         },
         "chunking": params.chunking.model_dump(),
         "inducers": params.inducers.model_dump(),
-        "prefixes": params.prefixes.model_dump(),
-        "llm": params.llm.model_dump(),
+        "prefixes": params.prefixes.model_dump(exclude={"context"}),
         "retrieval": params.retrieval.model_dump(),
         "corpora": {
-            # Where its questions came from is told by their digest, which takes that key.
-            name: {**params.corpora[name].model_dump(exclude={"questions"}), **found}
-            for name, found in digests.items()
+            name: {**_corpus(params, name), **found} for name, found in digests.items()
         },
     }
+
+
+def _corpus(params: Params, name: str) -> dict[str, Any]:
+    """A corpus's entry, with the settings of the language model where its results depend on one.
+
+    Where its questions came from is told by their digest, which takes that key.
+    """
+    corpus = params.corpora[name]
+    found = corpus.model_dump(exclude={"questions"})
+    if corpus.contexts or corpus.inducer in ("hybrid", "llm"):
+        found["llm"] = params.llm.model_dump()
+    if corpus.contexts:
+        found["context"] = params.prefixes.context.model_dump()
+    return found
 
 
 def load(path: Path = FILE) -> list[dict[str, Any]]:
@@ -190,7 +201,8 @@ def standing(
     registered, ran = dict(entry["protocol"]), protocol(params, {corpus: digests})
     if "encoders" not in registered:  # entries of before name tokenizer and encoder alone
         del ran["encoders"]
-    registered["corpora"] = {corpus: registered["corpora"][corpus]}
+    # Entries of before there were contexts knew none.
+    registered["corpora"] = {corpus: {"contexts": False, **registered["corpora"][corpus]}}
     differences = list(_differences(registered, ran, ""))
     if corpus in entry.get("too_late", ()):
         differences.insert(0, f"{corpus} was registered after the strong embedder had run on it")

@@ -16,8 +16,6 @@ from spanwise.params import ChunkingSettings
 from spanwise.structure.model import Tree
 from spanwise.text.tokens import Tokenizer
 
-VERSION = 1
-
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
@@ -96,10 +94,17 @@ def chunk_corpus(
     trees:   {"native": {doc_id: tree}, "induced": {doc_id: tree}}; a document without an induced
              tree leaves every segmentation, counted.
     returns: chunks, and a report: counts by segmentation, mean tokens, size matching.
+    raises:  CorpusError if no document has an induced tree.
     """
     chunks: list[Chunk] = []
     counts: dict[str, Counter[str]] = {name: Counter() for name in ("fixed", "induced", "native")}
     unusable = [d.doc_id for d in documents if d.doc_id not in trees["induced"]]
+    if documents and len(unusable) == len(documents):
+        raise CorpusError(
+            f"no document of {len(documents)} has a usable induced tree, so nothing is left to "
+            "compare; name another inducer for this corpus in params.yaml (`segmenter` needs no "
+            "language model)"
+        )
     forced = 0
     for document in documents:
         if document.doc_id not in trees["induced"]:

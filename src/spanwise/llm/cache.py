@@ -3,7 +3,8 @@
 A folder holds `answers.jsonl`, sorted by key and pruned to what was asked, so that the same
 requests leave the same bytes. While work goes on, finished answers are appended to a part beside
 it, one line each. Every line carries its own SHA-256: one that does not fit is reported and asked
-again. Answers that failed for no lasting reason are not kept.
+again. Requests that failed for no lasting reason are told at the end and not kept: the next run
+asks them again.
 """
 
 from __future__ import annotations
@@ -52,18 +53,26 @@ def key(settings: Settings, request: Request) -> str:
 def answering(settings: Settings, folder: Path) -> Iterator[Answers]:
     """The way in for every other room: `ask` of what this yields is an `Ask`.
 
-    No server is looked for until an answer is missing. Without a base_url it is one of our own,
-    which runs until the block ends. Where the block ends well, the folder is pruned to what was
-    asked inside it; where it does not, everything stays.
+    No server is looked for, and no key, until an answer is missing. Without a base_url it is one of
+    our own, which runs until the block ends. Where the block ends well, the folder is pruned to
+    what was asked inside it; where it does not, everything stays.
     """
-    if settings.base_url is None:
+
+    def opened() -> AbstractContextManager[Client]:
+        if settings.base_url is not None:
+            return nullcontext(Client(settings))
         from spanwise.llm.local import served
 
-        opened: AbstractContextManager[Client] = served(settings)
-    else:
-        opened = nullcontext(Client(settings))
-    with Answers(settings, folder, lambda: opened) as answers:
+        return served(settings)
+
+    with Answers(settings, folder, opened) as answers:
         yield answers
+
+
+def forget(folder: Path) -> None:
+    """Remove the kept answers of a folder whose stage asks no model any more."""
+    for path in [folder / FILE, *folder.glob(_PARTS)]:
+        path.unlink(missing_ok=True)
 
 
 class Answers:
@@ -111,6 +120,7 @@ class Answers:
             )
             for path in self._parts:
                 path.unlink(missing_ok=True)
+            self._tell_failed()
 
     def ask(self, requests: Sequence[Request]) -> list[Answer]:
         """Answers in the order of requests; what is not kept is asked of the server.
@@ -159,6 +169,16 @@ class Answers:
             raise Unavailable(
                 f"{lost} of {len(keys)} requests have no answer: {self.client.gave_up}; what was "
                 "answered is kept: see to the server and run again"
+            )
+
+    def _tell_failed(self) -> None:
+        """A stage that ends well is not run again by itself: say how, if answers are missing."""
+        if self._failed:
+            first = next(iter(self._failed.values())).error
+            print(
+                f"{len(self._failed)} of {len(self._asked)} requests to {self.settings.model} got "
+                "no lasting answer; force the stage with `dvc repro -f` to have them asked again. "
+                f"The first: {first}", file=sys.stderr,
             )
 
     def _keep(self, k: str, answer: Answer) -> None:

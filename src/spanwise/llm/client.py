@@ -313,7 +313,10 @@ class Client:
     def _lost(self, run: _Run, failure: Failure) -> None:
         """A request stays without an answer: is it this one, or is the server gone?"""
         with run.lock:
-            run.in_a_row = 0 if failure.settled else run.in_a_row + 1
+            if failure.settled:
+                run.in_a_row = 0
+            elif failure.blame:
+                run.in_a_row += 1
             tired = run.in_a_row >= self.settings.patience
         reason = None
         if tired:

@@ -6,6 +6,7 @@ for this one run keeps other programs of the machine, and pages in a browser, fr
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import secrets
@@ -35,8 +36,17 @@ def served(settings: Settings) -> Iterator[Client]:
     """A client of a server that is started now and stopped when the block ends.
 
     It has one slot for each request under way, each with room for context_tokens.
-    raises: Unavailable if the model cannot be had, is not the known one, or does not start.
+    raises: ParamsError if the model is none that can run here; Unavailable if the extra `llm` is
+            missing, or if the model cannot be had, is not the known one, or does not start.
     """
+    models.known_gguf(settings.model)
+    # A gigabyte is not fetched for a server that cannot be started.
+    if importlib.util.find_spec("xllamacpp") is None:
+        raise Unavailable(
+            f"{settings.model}: the package `xllamacpp`, which would run it here, is not "
+            "installed; install the extra: `pip install -c constraints.txt -e '.[llm]'`, or "
+            + models.WITHOUT_GGUF
+        )
     path = models.ensure_gguf(settings.model)
     key = secrets.token_urlsafe(24)
     with tempfile.TemporaryDirectory(prefix="spanwise-llm-") as folder:
@@ -88,7 +98,7 @@ def _wait(process: subprocess.Popen[bytes], model: str, folder: Path) -> str:
             raise Unavailable(
                 f"{model}: the local server did not start "
                 f"({'it ended' if process.poll() is not None else f'{_START_S:g} s passed'}); "
-                f"it needs the extra `llm` (pip install 'spanwise[llm]'); its last words:\n  {last}"
+                f"its last words:\n  {last}"
             )
         time.sleep(0.05)
     return (folder / "address").read_text(encoding="ascii")

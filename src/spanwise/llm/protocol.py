@@ -12,6 +12,11 @@ from spanwise.llm.wire import Reply
 
 _TOO_LONG = ("exceed_context_size", "context_length_exceeded", "maximum context length",
              "maximum model length")
+_MORE_ROOM = (
+    "the server has less room than this prompt and its answer need: start it with room for "
+    "llm.context_tokens of params.yaml (vLLM: --max-model-len), or lower llm.context_tokens to "
+    "what it has"
+)
 _AGAIN = (408, 409, 425, 429)
 
 
@@ -21,12 +26,14 @@ class Failure:
 
     reason:  what was found.
     retry:   another try may mend it.
-    settled: the same request would fail in the same way again.
+    settled: the same request would fail in the same way again, on any server.
+    blame:   it speaks against the server: so many in a row end the asking.
     """
 
     reason: str
     retry: bool
     settled: bool
+    blame: bool = True
 
 
 def body(
@@ -55,7 +62,8 @@ def answer(reply: Reply) -> tuple[Answer, int] | Failure:
         said = " ".join(reply.body[:2000].decode("utf-8", "replace").split())[:300]
         reason = f"status {reply.status}: {said or 'no message'}"
         if reply.status in (400, 413, 422) and any(sign in said for sign in _TOO_LONG):
-            return Failure(reason, retry=False, settled=True)
+            # How much room there is depends on how the server was started: another may have it.
+            return Failure(f"{_MORE_ROOM} ({reason})", retry=False, settled=False, blame=False)
         return Failure(reason, retry=reply.status >= 500 or reply.status in _AGAIN, settled=False)
     try:
         found = _json(reply)

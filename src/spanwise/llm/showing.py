@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 
 from spanwise.documents.model import Document
+from spanwise.text.tokens import Tokenizer
 
 SHOWN_CHARACTERS = (1_000_000, 1200, 800, 500, 300, 200)
 """Longest paragraph that is shown whole, in code points: the first of these at which a document
@@ -14,6 +15,18 @@ fits into one window, else the last, and as many windows as that takes. The firs
 # Of a window's paragraphs, a quarter stands in the next one too: a section or two, whole.
 _OVERLAP = 0.25
 _LEAST_OVERLAP = 3  # paragraphs: two boundaries on which windows can agree
+
+
+def counter(tokenizer: Tokenizer) -> Callable[[str], int]:
+    """How many tokens a text may take in a language model's window, by the study's tokenizer.
+
+    Words are no tokens: a model's own tokenizer cuts some into several, in English 1.3 of them on
+    average, so where the study counts words every third code point counts here, which no text of
+    words reaches.
+    """
+    if tokenizer.name == "words":
+        return lambda text: len(text) // 3 + 1
+    return tokenizer.count
 
 
 def shorten(text: str, limit: int) -> str:

@@ -15,7 +15,7 @@ ORIGINS = {
     "harvested": "They came with the corpus; the evidence that their annotators quoted was found "
                  "again in its text.",
     "written": "A language model wrote them, for spans that were drawn beforehand.",
-    "authored": "People wrote them, for spans that were drawn beforehand.",
+    "authored": "They were written into a question file, for spans that were drawn beforehand.",
     "none": "There are none.",
 }
 """What each origin in the report of `ask` means."""

@@ -73,14 +73,16 @@ def contexts(record: CorpusRecord, params: Params) -> list[Check]:
     if told is None:
         return []
     sizes, without = params.prefixes.context, told["without a context"]
-    partly = told["written from a part of the document"]
+    short, partly = told["shorter than asked for"], told["written from a part of the document"]
     return [Check(
         f"Contexts, written by {told['model']}",
         f"{many(told['chunks'], 'chunk')}: {count(told['of use at once'])} at once, "
-        f"{count(told['of use when asked again'])} asked again, {count(without)} without; "
+        f"{count(told['of use when asked again'])} when asked again, {count(short)} shorter than "
+        f"asked for, {count(without)} without; "
         f"{figure(told['mean tokens'], 1)} tokens in the mean; {count(partly)} from a part of the "
         "document",
-        f"{sizes.least_tokens} to {sizes.most_tokens} tokens before every chunk", without > 0,
+        f"{sizes.least_tokens} to {sizes.most_tokens} tokens before every chunk",
+        without + short > 0,
     )]
 
 

@@ -195,8 +195,8 @@ def needed(row: Row, detectable: float, margin: float) -> int:
     returns: two significant digits, for the spread that it rests on is itself an estimate.
     """
     questions = row["n_questions"] * (detectable / margin) ** 2
-    step: int = 10 ** max(0, len(str(int(questions))) - 2)
-    return math.ceil(questions / step) * step
+    step = int(10 ** max(0, len(str(int(questions))) - 2))
+    return int(math.ceil(questions / step) * step)
 
 
 def _least(row: Row, params: Params) -> float | None:

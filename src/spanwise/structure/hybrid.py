@@ -20,9 +20,6 @@ from spanwise.structure.outline import OutlineSettings
 from spanwise.structure.repair import Line
 from spanwise.text.scripts import scripts_of
 
-VERSION = 1
-"""Raised by hand whenever the same tree and settings would give another request or title."""
-
 TEXT_TOKENS = 1200
 """Of a section's text the model sees at most this much: enough to name its topic."""
 
@@ -57,11 +54,13 @@ class Titled:
     tree:     the segmenter's, with other titles.
     kept:     sections that kept the segmenter's title, by what the model gave instead of one.
     numbered: titles of the segmenter's that got a number, the model having given them elsewhere.
+    shortened: sections of which the model did not see every word.
     """
 
     tree: Tree
     kept: Mapping[str, int]
     numbered: int = 0
+    shortened: int = 0
 
 
 def title_sections(
@@ -74,20 +73,25 @@ def title_sections(
     shown = [_section_texts(d, tree, settings) for d, tree in zip(documents, trees, strict=True)]
     asked = [
         Request(SYSTEM, _PROMPT.format(text=text), SCHEMA, _TITLE_TOKENS, document.doc_id)
-        for document, one in zip(documents, shown, strict=True) for text in one if text
+        for document, one in zip(documents, shown, strict=True) for text, _ in one if text
     ]
     found = iter(ask(asked) if asked else [])
-    answered = [[next(found) if text else None for text in one] for one in shown]
+    answered = [[next(found) if text else None for text, _ in one] for one in shown]
     return [
-        _titled(document, tree, one)
-        for document, tree, one in zip(documents, trees, answered, strict=True)
+        replace(_titled(document, tree, one), shortened=sum(cut for _, cut in texts_of))
+        for document, tree, one, texts_of in zip(documents, trees, answered, shown, strict=True)
     ]
 
 
-def _section_texts(document: Document, tree: Tree, settings: OutlineSettings) -> list[str]:
-    """What the model sees of each section: its own paragraphs, or those of its subsections where it
-    has none, shortened as an outline's are until they fit; where the shortest form does not fit
-    either, every second, third, ... paragraph of it. "" for a heading with no text below."""
+def _section_texts(
+    document: Document, tree: Tree, settings: OutlineSettings
+) -> list[tuple[str, bool]]:
+    """What the model sees of each section, and whether words are missing in it.
+
+    Its own paragraphs, or those of its subsections where it has none, shortened as an outline's are
+    until they fit; where the shortest form does not fit either, every second, third, ... paragraph
+    of it. "" for a heading with no text below.
+    """
     whole = texts(document)
     room = min(TEXT_TOKENS, settings.window_tokens - _FRAME_TOKENS - _TITLE_TOKENS)
     found = []
@@ -98,7 +102,9 @@ def _section_texts(document: Document, tree: Tree, settings: OutlineSettings) ->
                 if later.level <= section.level:
                     break
                 last = later.last
-        found.append(_fitting(whole[section.first : last + 1], room, settings))
+        paragraphs = whole[section.first : last + 1]
+        text = _fitting(paragraphs, room, settings)
+        found.append((text, text.split() != " ".join(paragraphs).split()))
     return found
 
 
@@ -152,4 +158,5 @@ def tally(results: Sequence[Titled]) -> Mapping[str, int]:
         "sections": sum(len(one.tree.sections) for one in results),
         **{f"segmenter's title kept: {reason}": n for reason, n in sorted(kept.items())},
         "segmenter's titles that got a number": sum(one.numbered for one in results),
+        "sections shown shortened": sum(one.shortened for one in results),
     }

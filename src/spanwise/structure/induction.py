@@ -16,8 +16,9 @@ from typing import Any
 
 from spanwise import embedding, schemas
 from spanwise.documents.model import Document, sha256
-from spanwise.llm.cache import answering
+from spanwise.llm.cache import answering, forget
 from spanwise.llm.client import settings_of
+from spanwise.llm.showing import counter
 from spanwise.params import Params
 from spanwise.structure import hybrid, outline
 from spanwise.structure.model import Tree, verify
@@ -26,6 +27,9 @@ from spanwise.structure.records import load_trees, section_table
 from spanwise.structure.segmenter import VERSION, Segmenter, sentences
 from spanwise.text.tokens import Tokenizer
 
+_SEGMENTED = "segmenter.parquet"
+_KEYS = "keys.json"
+
 
 def induce(
     documents: Sequence[Document], inducer: str, settings: Params, tokenizer: Tokenizer,
@@ -33,22 +37,28 @@ def induce(
 ) -> dict[str, Any]:
     """Write `sections.parquet`, and what it is made again from, into `folder`.
 
-    A document whose tree fails verification has no rows: it leaves every condition's index.
+    A document whose tree fails verification has no rows: it leaves every condition's index. What
+    another inducer left in the folder goes, so that its content follows from the settings alone.
     inducer: segmenter, hybrid or llm.
     returns: the report: inducer, documents, unusable ones with their violations, mean sections,
              and what became of the model's answers.
     raises:  Unavailable if the model is needed and cannot be had.
     """
     trees: dict[str, Tree]
-    unusable: dict[str, list[str]] = {}
+    unusable = {d.doc_id: ["it has no paragraphs"] for d in documents if not d.paragraphs}
+    full = [d for d in documents if d.paragraphs]
     counts: dict[str, Any] = {}
     if inducer == "llm":
-        trees, unusable, counts = _outlined(documents, settings, tokenizer, folder)
+        for name in (_SEGMENTED, _KEYS):
+            (folder / name).unlink(missing_ok=True)
+        trees, wrong, counts = _outlined(full, settings, tokenizer, folder)
     else:
-        file = folder / ("sections.parquet" if inducer == "segmenter" else "segmenter.parquet")
-        trees, unusable = _segmented(documents, settings, tokenizer, file)
+        trees, wrong = _segmented(full, settings, tokenizer, folder)
         if inducer == "hybrid":
-            trees, counts = _titled(documents, trees, settings, tokenizer, folder)
+            trees, counts = _titled(full, trees, settings, tokenizer, folder)
+        else:
+            forget(folder)
+    unusable |= wrong
     made = [trees[d.doc_id] for d in documents if d.doc_id in trees]
     schemas.write(folder / "sections.parquet", schemas.SECTIONS, section_table(made))
     return {
@@ -64,7 +74,7 @@ def induce(
 def _outlined(
     documents: Sequence[Document], settings: Params, tokenizer: Tokenizer, folder: Path
 ) -> tuple[dict[str, Tree], dict[str, list[str]], dict[str, Any]]:
-    limits = OutlineSettings(settings.llm.context_tokens, tokenizer.count)
+    limits = OutlineSettings(settings.llm.context_tokens, counter(tokenizer))
     with answering(settings_of(settings), folder) as answers:
         found = outline.induce_outlines(documents, answers.ask, limits)
     trees = {one.doc_id: one.tree for one in found if one.tree is not None}
@@ -76,7 +86,7 @@ def _titled(
     documents: Sequence[Document], trees: Mapping[str, Tree], settings: Params,
     tokenizer: Tokenizer, folder: Path,
 ) -> tuple[dict[str, Tree], dict[str, Any]]:
-    limits = OutlineSettings(settings.llm.context_tokens, tokenizer.count)
+    limits = OutlineSettings(settings.llm.context_tokens, counter(tokenizer))
     mine = [d for d in documents if d.doc_id in trees]
     with answering(settings_of(settings), folder) as answers:
         found = hybrid.title_sections(mine, [trees[d.doc_id] for d in mine], answers.ask, limits)
@@ -85,24 +95,22 @@ def _titled(
 
 
 def _segmented(
-    documents: Sequence[Document], settings: Params, tokenizer: Tokenizer, file: Path
+    documents: Sequence[Document], settings: Params, tokenizer: Tokenizer, folder: Path
 ) -> tuple[dict[str, Tree], dict[str, list[str]]]:
-    """The segmenter's trees, kept in `file` and by the digests beside it."""
+    """The segmenter's trees, kept in a file of their own and by the digests beside it."""
     keys = {d.doc_id: _key(d, settings, tokenizer) for d in documents}
-    kept = _kept(file, keys)
+    kept = _kept(folder, keys)
     fresh = [d for d in documents if d.doc_id not in kept]
     unusable: dict[str, list[str]] = {}
-    made = _segment(fresh, settings, tokenizer, file.parent)
+    made = _segment(fresh, settings, tokenizer, folder)
     for document, tree in zip(fresh, made, strict=True):
         if violations := verify(tree, document.paragraphs):
             unusable[document.doc_id] = violations
         else:
             kept[document.doc_id] = tree
     trees = [kept[d.doc_id] for d in documents if d.doc_id in kept]
-    schemas.write(file, schemas.SECTIONS, section_table(trees))
-    schemas.write_text(
-        file.parent / "keys.json", json.dumps(keys, indent=0, sort_keys=True) + "\n"
-    )
+    schemas.write(folder / _SEGMENTED, schemas.SECTIONS, section_table(trees))
+    schemas.write_text(folder / _KEYS, json.dumps(keys, indent=0, sort_keys=True) + "\n")
     print(f"{len(fresh)} of {len(documents)} trees were segmented now")
     return kept, unusable
 
@@ -118,15 +126,14 @@ def _key(document: Document, settings: Params, tokenizer: Tokenizer) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def _kept(file: Path, keys: Mapping[str, str]) -> dict[str, Tree]:
+def _kept(folder: Path, keys: Mapping[str, str]) -> dict[str, Tree]:
     """Trees of an earlier run whose digests still hold."""
-    digests = file.parent / "keys.json"
-    if not digests.exists() or not file.exists():
+    if not (folder / _KEYS).exists() or not (folder / _SEGMENTED).exists():
         return {}
-    earlier = json.loads(digests.read_text(encoding="utf-8"))
+    earlier = json.loads((folder / _KEYS).read_text(encoding="utf-8"))
     return {
         doc_id: tree
-        for doc_id, tree in load_trees(file).items()
+        for doc_id, tree in load_trees(folder / _SEGMENTED).items()
         if doc_id in keys and earlier.get(doc_id) == keys[doc_id]
     }
 

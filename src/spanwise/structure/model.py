@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
-from spanwise.documents.model import Document, Paragraph
+from spanwise.documents.model import Paragraph
 
 MAX_LEVEL = 4
 
@@ -66,16 +65,6 @@ class Tree:
         for index, parent in enumerate(self.parents()):
             tops.append(tops[parent] if parent >= 0 else index)
         return tops
-
-
-class Inducer(Protocol):
-    """Makes a tree from a document's body alone: it never sees a heading."""
-
-    name: str
-
-    def induce(self, document: Document) -> Tree:
-        """The induced tree of one document."""
-        ...
 
 
 def make(

@@ -23,9 +23,6 @@ from spanwise.structure.model import MAX_LEVEL, Tree, make, verify
 from spanwise.structure.repair import Line, Repaired, Row
 from spanwise.text.scripts import scripts_of
 
-VERSION = 1
-"""Raised by hand whenever the same document and settings would give another request or tree."""
-
 SHORTEST_WINDOW = 2048
 """In tokens. Below, instructions and answers leave no room for paragraphs."""
 

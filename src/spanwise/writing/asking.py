@@ -33,6 +33,11 @@ from spanwise.writing.worksheet import Sheet, read_sheet
 HARVESTED = frozenset({"qasper"})
 """Readers whose questions came with quoted evidence that was found again in the text."""
 
+_NO_SPAN = (
+    "no document has a span to ask about; expected running prose in paragraphs of whole sentences, "
+    "with spaces between the words (scripts without them yield no spans)"
+)
+
 _MENDS = {
     "written": "ask another language model, or let people write: `spanwise ask {0} --worksheet F`",
     "authored": "what is wrong with each wording is told by `spanwise ask {0} --worksheet {1}`",
@@ -77,24 +82,33 @@ def parsed(name: str) -> Parsed:
 def ask(found: Parsed, params: Params, folder: Path) -> Asked:
     """The questions that params.yaml calls for.
 
-    folder: keeps the language model's answers, so that the same question is never put to it twice.
+    folder: keeps the language model's answers, so that the same question is never put to it twice;
+            they go where none is asked.
     raises: ParamsError if the corpus has questions of its own and others are called for, or if the
             question file is not there; QuestionError if the file contradicts the corpus, or if no
             question passed; Unavailable if the language model cannot be reached.
     """
-    corpus = params.corpus(found.name)
-    if corpus.questions is None:
-        given = "harvested" if corpus.reader in HARVESTED else "given"
-        return _asked(given if found.own.num_rows else "none", found.own, {})
-    require_none(found, params)
-    if corpus.questions != "written":
-        return authored(found, Path(corpus.questions), params.writing)
-    from spanwise.llm.cache import answering
+    from spanwise.llm.cache import answering, forget
     from spanwise.llm.client import settings_of
 
+    corpus = params.corpus(found.name)
+    if corpus.questions is not None:
+        require_none(found, params)
+    if corpus.questions != "written":
+        made = _without_model(found, params)
+        forget(folder)  # not before: a mistaken setting that is refused costs no answer
+        return made
     with answering(settings_of(params), folder) as answers:
         made = written(found, params.writing, answers.ask)
         return replace(made, report={**made.report, "language model": answers.report()})
+
+
+def _without_model(found: Parsed, params: Params) -> Asked:
+    corpus = params.corpus(found.name)
+    if corpus.questions is not None:
+        return authored(found, Path(corpus.questions), params.writing)
+    given = "harvested" if corpus.reader in HARVESTED else "given"
+    return _asked(given if found.own.num_rows else "none", found.own, {})
 
 
 def require_none(found: Parsed, params: Params) -> None:
@@ -116,14 +130,20 @@ def require_none(found: Parsed, params: Params) -> None:
 
 
 def drawn(found: Parsed, settings: WritingSettings) -> Sampled:
-    """The spans that questions are to be written for."""
-    return sample(found.documents, found.trees, SampleSettings(settings.per_type, settings.seed))
+    """The spans that questions are to be written for, one at least.
+
+    raises: QuestionError if no document has any.
+    """
+    spans = sample(found.documents, found.trees, SampleSettings(settings.per_type, settings.seed))
+    if not spans.samples:
+        raise QuestionError(f"corpus {found.name}: {_NO_SPAN}")
+    return spans
 
 
 def written(found: Parsed, settings: WritingSettings, ask: Ask) -> Asked:
     """Have a language model write the questions.
 
-    raises: QuestionError if none passed.
+    raises: QuestionError if no span can be drawn or no question passed.
     """
     spans = drawn(found, settings)
     records = write(spans.samples, ask, limits(settings))
@@ -132,7 +152,7 @@ def written(found: Parsed, settings: WritingSettings, ask: Ask) -> Asked:
 
 
 def authored(found: Parsed, path: Path, settings: WritingSettings) -> Asked:
-    """Take the questions of a file that people filled in.
+    """Take the questions of a question file.
 
     raises: ParamsError if there is no such file; QuestionError if it contradicts the corpus or no
             question passed.

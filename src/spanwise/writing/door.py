@@ -50,7 +50,9 @@ def asked(
 ) -> Said:
     """Do what the stage `ask` does; or draw a worksheet, or take one back where it is there.
 
-    out:            the question file that a filled worksheet becomes [questions/NAME.jsonl].
+    worksheet:      a YAML file that is drawn or taken back; or a question file, which is judged.
+    out:            the question file that it becomes [questions/NAME.jsonl; a question file in
+                    questions/ stays what it is].
     per_type, seed: of the spans that a worksheet has, instead of those in params.yaml.
     raises:         InputError for options that do not fit together; what asking and reading raise.
     """
@@ -66,7 +68,8 @@ def asked(
     found = parsed(name)
     require_none(found, params)
     if worksheet.exists():
-        said = _taken(params, found, worksheet, out or QUESTIONS / f"{name}.jsonl")
+        own = out or _question_file(worksheet) or QUESTIONS / f"{name}.jsonl"
+        said = _taken(params, found, worksheet, own)
         unused = [option for option, value in (("--per-type", per_type), ("--seed", seed))
                   if value is not None]
         notes = (f"{worksheet} is drawn already; {', '.join(unused)} not used",) if unused else ()
@@ -95,11 +98,6 @@ def _drawn(found: Parsed, settings: WritingSettings, path: Path, source: Source)
     if path.suffix not in (".yaml", ".yml"):
         raise InputError(f"--worksheet {path}: a worksheet is YAML; name it FILE.yaml")
     spans = drawn(found, settings)
-    if not spans.samples:
-        raise QuestionError(
-            f"corpus {found.name}: no document has a span to ask about; expected running prose in "
-            "paragraphs of whole sentences"
-        )
     schemas.write_text(path, write_worksheet(spans.samples, source, limits(settings)))
     counts: dict[str, int] = {kind: sum(s.type == kind for s in spans.samples) for kind in TYPES}
     missing: dict[str, int] = {kind: spans.missing[kind] for kind in TYPES}
@@ -114,22 +112,29 @@ def _drawn(found: Parsed, settings: WritingSettings, path: Path, source: Source)
 
 
 def _taken(params: Params, found: Parsed, path: Path, out: Path) -> Said:
-    """Read a filled worksheet through both rounds and write its question file."""
+    """Read a filled worksheet through both rounds and write its question file.
+
+    A question file that is its own is left as it is: it may have more than this corpus knows of.
+    """
     where = _place(out)
     sheet = read_sheet(path, found.documents)
     if not any(entry.question for entry in sheet.entries):
         raise QuestionError(f"{path}: no question is filled in; write some below `question: >-`")
-    _keep_others(where, sheet)
+    same = where.exists() and where.samefile(path)
+    if not same:
+        _keep_others(where, sheet)
     settings = params.writing
     records = sheet.records(limits(settings))
     finals, report = judged(records, settings, sheet)
-    schemas.write_text(where, write_questions(sheet))
+    if not same:
+        schemas.write_text(where, write_questions(sheet))
     rejected = list(_rejected(sheet.entries, records, settings))
     lines = [*_funnel_lines(report)]
     if rejected:
         lines += ["", f"{len(rejected)} rejected:"]
         lines += [f"  {r['id']}: {r['reason']}\n    {r['wording']}" for r in rejected]
-    lines += ["", f"{where} written; {len(finals)} of its questions are used."]
+    done = "read" if same else "written"
+    lines += ["", f"{where} {done}; {len(finals)} of its questions are used."]
     entry = f"questions: {where.as_posix()}"
     if params.corpus(found.name).questions == where.as_posix():
         lines.append("params.yaml names it already: run `dvc repro`.")
@@ -152,17 +157,22 @@ def _place(out: Path) -> Path:
 
     raises: InputError unless it lies in questions/ under a name that params.yaml may have.
     """
-    here = Path.cwd().resolve()
-    place = out.resolve()
-    inside = place.relative_to(here) if place.is_relative_to(here) else place
-    if not re.fullmatch(r"questions/[\w./-]+\.jsonl", inside.as_posix()):
+    inside = _question_file(out)
+    if inside is None:
         raise InputError(
             f"--out {out}: expected a .jsonl file in {QUESTIONS}/, which the stage `ask` depends "
             "on, named with letters, digits, `_`, `.` and `-`"
         )
-    if place.exists() and not place.is_file():
+    if inside.exists() and not inside.is_file():
         raise InputError(f"--out {out} is no regular file; name a file")
     return inside
+
+
+def _question_file(path: Path) -> Path | None:
+    """A path relative to the project, if a question file may lie there."""
+    here, place = Path.cwd().resolve(), path.resolve()
+    inside = place.relative_to(here) if place.is_relative_to(here) else place
+    return inside if re.fullmatch(r"questions/[\w./-]+\.jsonl", inside.as_posix()) else None
 
 
 def _keep_others(out: Path, sheet: Sheet) -> None:

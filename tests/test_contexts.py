@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from itertools import groupby
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spanwise import models, params
 from spanwise.contexts import Asked, request, tally, trim, write_contexts
 from spanwise.documents.model import Builder, Document
 from spanwise.errors import ParamsError
@@ -19,6 +22,8 @@ from spanwise.llm.showing import counter
 from spanwise.params import Condition, ContextSettings, PlaceboSettings
 from spanwise.spans import Span
 from spanwise.text.tokens import words
+
+from .conftest import ROOT
 
 SIZES = ContextSettings(least_tokens=6, most_tokens=14)
 GOOD = "This passage of the log tells how the tide gauge was read."
@@ -234,3 +239,23 @@ def test_the_schema_bounds_the_answer() -> None:
     assert one.schema is not None
     assert one.schema["properties"]["context"]["maxLength"] == 56
     assert one.max_tokens > SIZES.most_tokens
+
+
+RECORDED = json.loads(
+    (Path(__file__).parent / "fixtures" / "contexts" / "recorded.json").read_text(encoding="utf-8")
+)
+
+
+@pytest.mark.parametrize("one", RECORDED, ids=lambda one: f"{one['document']}:{one['start']}")
+def test_what_a_real_model_answered_is_read_as_it_was(one: dict[str, Any]) -> None:
+    """Answers of the local model about the bundled corpus, one of each kind that occurred."""
+    made = Document(one["document"], one["title"], one["body"], (), ())
+    answers = [Answer(a["text"], 0, 0, a["finish"]) for a in one["answers"]]
+    given, sizes = params.load(ROOT / "params.yaml"), ContextSettings()
+    (context,) = write_contexts(
+        [Asked(made, Span(one["start"], one["end"]))], lambda _: [answers.pop(0)], sizes, 4096,
+        models.tokenizer(given),
+    )
+    assert not answers
+    assert (context.text, context.tokens) == (one["context"], one["tokens"])
+    assert (context.outcome, context.problem) == (one["outcome"], one["problem"])

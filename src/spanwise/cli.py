@@ -208,7 +208,7 @@ def ask(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="Question file of a filled worksheet; else questions/NAME.jsonl."),
+        typer.Option(help="Question file to make; else questions/NAME.jsonl."),
     ] = None,
     per_type: Annotated[
         int | None, typer.Option(min=1, help="Spans of each type in a document of a worksheet.")

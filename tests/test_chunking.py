@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,6 +13,7 @@ from spanwise.chunking.cuts import measure, split
 from spanwise.chunking.fixed import fixed
 from spanwise.chunking.structural import structural
 from spanwise.documents.model import Builder, Document
+from spanwise.errors import CorpusError
 from spanwise.params import ChunkingSettings
 from spanwise.spans import Span, tiles
 from spanwise.structure.native import native_tree
@@ -132,9 +136,12 @@ def test_fixed_windows_are_as_large_as_induced_chunks_and_the_report_says_so() -
 
 def test_a_document_without_an_induced_tree_leaves_every_segmentation() -> None:
     made = document((1, "A"), [100])
-    chunks, report = chunk_corpus([made], {"native": {"d": native_tree(made)}, "induced": {}},
-                                  WORDS, SETTINGS)
-    assert chunks == [] and report["unusable_induced_trees"] == ["d"]
+    lost, tree = replace(made, doc_id="lost"), native_tree(made)
+    trees = {"native": {"d": tree, "lost": replace(tree, doc_id="lost")}, "induced": {"d": tree}}
+    chunks, report = chunk_corpus([made, lost], trees, WORDS, SETTINGS)
+    assert {c.doc_id for c in chunks} == {"d"} and report["unusable_induced_trees"] == ["lost"]
+    with pytest.raises(CorpusError, match="name another inducer"):
+        chunk_corpus([made, lost], {**trees, "induced": {}}, WORDS, SETTINGS)
 
 
 PARTS = st.lists(

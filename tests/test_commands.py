@@ -172,10 +172,32 @@ def test_models_list_says_where_each_is(project: Path, said: Said) -> None:
     (folder / "config.json").write_text("{}")
     change(project / "params.yaml", "embedders.minilm.model", str(folder))
     change(project / "params.yaml", "embedders.mpnet.model", "nobody/no-such-model")
+    change(project / "params.yaml", "llm.model", "no-such-model")
     code, out, _ = said("models", "list")
-    assert code == 0 and [line.split("\t") for line in out.splitlines()] == [
+    expected = [
         ["minilm", str(folder), str(folder)], ["mpnet", "nobody/no-such-model", "not here"],
+        ["llm", "no-such-model", "not here"],
     ]
+    assert code == 0 and [line.split("\t") for line in out.splitlines()] == expected
+    change(project / "params.yaml", "server.base_url", "http://127.0.0.1:8000/v1")
+    code, out, _ = said("models", "list")
+    expected[-1][-1] = "http://127.0.0.1:8000/v1"
+    assert code == 0 and [line.split("\t") for line in out.splitlines()] == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "url", "part"),
+    [
+        (["minilm", "--source", "x.gguf"], None, "name `llm`"),
+        (["llm"], "http://127.0.0.1:8000/v1", "the language model runs there"),
+    ],
+)
+def test_the_language_model_is_fetched_only_where_it_runs(
+    project: Path, said: Said, arguments: list[str], url: str | None, part: str
+) -> None:
+    change(project / "params.yaml", "server.base_url", url)
+    code, out, error = said("models", "fetch", *arguments)
+    assert (code, out) == (2, "") and part in error
 
 
 def test_models_fetch_knows_every_name_before_it_fetches(project: Path, said: Said) -> None:
@@ -215,7 +237,7 @@ def test_the_study_profile_applies_and_comments_stay(project: Path, said: Said) 
     path = project / "params.yaml"
     before = path.read_text(encoding="utf-8")
     code, out, _ = said("profile", "study")
-    assert code == 0 and out.endswith("corpora, embedders, tokens, inducers, primary; "
+    assert code == 0 and out.endswith("corpora, embedders, tokens, inducers, llm, server, primary; "
                                       "run `dvc repro`\n")
     after = path.read_text(encoding="utf-8")
     found, old = params.load(path), params.load(ROOT / "params.yaml")

@@ -32,7 +32,7 @@ NONSENSE = [
     ("corpora.handbook.reader", "pdf", "markdown"),
     ("corpora.handbook.path", "../mine", "a corpus lies in data/handbook"),
     ("corpora.handbook.path", "data/handbooks", "a corpus lies in data/handbook"),
-    ("corpora.handbook.inducer", "oracle", "no entry of inducers"),
+    ("corpora.handbook.inducer", "oracle", "expected 'segmenter', 'hybrid' or 'llm'"),
     ("steps.C1", ["A2", "A0"], "stand in contrasts and in steps"),
 ]
 

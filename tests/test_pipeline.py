@@ -146,7 +146,7 @@ def test_from_documents_to_contrasts(project: Path) -> None:
         if row["measure"] == "cov_ndcg@10" and row["family"] == "contrast"
     }
     assert set(found) == {"C1", "C2", "C3", "C4"}
-    assert found["C1"]["status"] == "absent" and "language model" in found["C1"]["reason"]
+    assert found["C1"]["status"] == "absent" and "no contexts" in found["C1"]["reason"]
     for name in ("C2", "C3", "C4"):
         row = found[name]
         assert row["status"] == "estimated" and row["standing"] == "exploratory"

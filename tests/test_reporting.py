@@ -286,7 +286,7 @@ def test_the_terminal_has_a_line_for_each_contrast(harbour: CorpusRecord, root: 
             assert line[at - 2 : at] == "  "
         assert line.endswith("  confirmatory")
     assert lines[2].split()[-2:] == ["absent", "absent"]
-    assert "C1: Not answered. A1: contexts are written" in first
+    assert "C1: Not answered. A1: no contexts" in first
     assert "demonstration" not in first
     assert "confirmatory, demonstration" in second
     assert "prove nothing about the world" in " ".join(second.split())
@@ -695,8 +695,8 @@ def test_metrics_hold_no_nan_and_a_reason_for_every_null(metrics: dict[str, Any]
     walk(metrics, "")
     absent = metrics["harbour"]["mpnet"]
     assert absent["contrasts"]["C1"]["status"] == "absent"
-    assert "language-model" in absent["contrasts"]["C1"]["reason"]
-    assert "language-model" in absent["means"]["A1"]["reason"]
+    assert "no contexts" in absent["contrasts"]["C1"]["reason"]
+    assert "no contexts" in absent["means"]["A1"]["reason"]
     # A slope varies and has no dz all the same.
     assert "slope has no dz" in absent["contrasts"]["depth-induced"]["reason"]
 

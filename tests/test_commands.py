@@ -313,7 +313,7 @@ def test_a_wrong_setting_is_said_in_plain_words(
 
 
 @pytest.mark.parametrize(("name", "text", "part"), [
-    ("unknown", None, "no profile 'unknown' in profiles/; there are study, x"),
+    ("unknown", None, "no profile 'unknown' in profiles/; there are real, study, x"),
     ("../params", None, "no profile '../params'"),
     ("x", "tokens: {tokenizer: nobody}\n", "tokens.tokenizer 'nobody' is no embedder"),
     ("x", "chunking: {cap_tokens: 100}\n", "floor_tokens above half of cap_tokens"),

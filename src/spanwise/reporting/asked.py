@@ -21,10 +21,12 @@ ORIGINS = {
 """What each origin in the report of `ask` means."""
 
 RULES = (
-    "Each was held against its gold spans twice, as it was first worded and as it was reworded "
-    "without a look at them; the second wording is what is asked. Rejected is what shares a run of "
-    "words with a span, or too many words in the same order (ROUGE-L F1)."
+    "Each was held against its gold spans twice, as it was first worded and as it was reworded"
+    "{unseen}; the second wording is what is asked. Rejected is what shares a run of words with a "
+    "span, or too many words in the same order (ROUGE-L F1)."
 )
+UNSEEN = " without a look at them"
+"""Only a model is asked to reword in that way; who fills in a sheet has the spans in view."""
 
 
 def asked(record: CorpusRecord) -> str:
@@ -34,7 +36,8 @@ def asked(record: CorpusRecord) -> str:
     parts = [tag("p", esc(f"{many(int(told.get('questions', 0)), 'question')}. "
                           + ORIGINS.get(origin, origin) + _by(told)))]
     if "funnel" in told:
-        parts += [tag("p", esc(RULES), class_="soft"), _funnel(told["funnel"], record.name),
+        rules = RULES.format(unseen=UNSEEN if origin == "written" else "")
+        parts += [tag("p", esc(rules), class_="soft"), _funnel(told["funnel"], record.name),
                   _overlap(told["rouge_l of finals"], record.name)]
     first = [f"{figure(100 * share, 1)}%" for share in gold_first(record)]
     if first:

@@ -139,7 +139,10 @@ def _taken(params: Params, found: Parsed, path: Path, out: Path) -> Said:
     if params.corpus(found.name).questions == where.as_posix():
         lines.append("params.yaml names it already: run `dvc repro`.")
     elif finals:
-        lines.append(f"Put this line into params.yaml, below corpora.{found.name}:\n    {entry}")
+        lines.append(
+            f"Put this line into params.yaml, below corpora.{found.name}, in place of any "
+            f"`questions:` there:\n    {entry}"
+        )
     notes = tuple(
         f"{n} entries about {doc_id!r} were left out: the corpus has no such document"
         for doc_id, n in sheet.left_out.items()

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from spanwise import layout
+from spanwise import layout, schemas
 from spanwise.documents.model import Corpus, Document, Question
 from spanwise.documents.records import digest, load_documents, load_questions, question_table
 from spanwise.errors import ParamsError, QuestionError
@@ -101,6 +101,19 @@ def ask(found: Parsed, params: Params, folder: Path) -> Asked:
     with answering(settings_of(params), folder) as answers:
         made = written(found, params.writing, answers.ask)
         return replace(made, report={**made.report, "language model": answers.report()})
+
+
+def make(name: str, params: Params, quiet: bool = False) -> Asked:
+    """Ask for a corpus's questions and leave them, with their report, where the next stages look.
+
+    quiet:  the report is not printed.
+    raises: as `parsed` and `ask`.
+    """
+    folder = layout.stage("ask", name)
+    made = ask(parsed(name), params, folder)
+    schemas.write(folder / "questions.parquet", schemas.QUESTIONS, made.questions)
+    layout.write_report(folder / "report.json", made.report, quiet=quiet)
+    return made
 
 
 def _without_model(found: Parsed, params: Params) -> Asked:

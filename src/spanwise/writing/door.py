@@ -15,7 +15,7 @@ from spanwise.corpora.readers import document_files
 from spanwise.errors import InputError, QuestionError
 from spanwise.params import Params, WritingSettings
 from spanwise.text.lists import read_list
-from spanwise.writing.asking import Parsed, ask, drawn, judged, limits, parsed, require_none
+from spanwise.writing.asking import Parsed, drawn, judged, limits, make, parsed, require_none
 from spanwise.writing.funnel import Record
 from spanwise.writing.sampling import TYPES
 from spanwise.writing.worksheet import (
@@ -80,11 +80,7 @@ def asked(
 
 
 def _stage(params: Params, name: str) -> Said:
-    folder = layout.stage("ask", name)
-    made = ask(parsed(name), params, folder)
-    schemas.write(folder / "questions.parquet", schemas.QUESTIONS, made.questions)
-    layout.write_report(folder / "report.json", made.report, quiet=True)
-    report = made.report
+    report = make(name, params, quiet=True).report
     lines = [f"{name}: {report['questions']} questions, {report['origin']}"]
     if "funnel" in report:
         lines += ["", *_funnel_lines(report)]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from spanwise import layout, params, schemas
 from spanwise.corpora.readers import read_split
-from spanwise.documents.records import digests, document_tables, question_table
+from spanwise.documents.records import anchor_table, digests, document_tables, question_table
 from spanwise.errors import CorpusError
 from spanwise.structure.model import verify
 from spanwise.structure.native import closed_up, native_tree
@@ -12,7 +12,7 @@ from spanwise.structure.records import section_table
 
 TABLES = {
     "documents": schemas.DOCUMENTS, "paragraphs": schemas.PARAGRAPHS,
-    "sections": schemas.SECTIONS, "questions": schemas.QUESTIONS,
+    "sections": schemas.SECTIONS, "questions": schemas.QUESTIONS, "anchors": schemas.ANCHORS,
 }
 
 
@@ -29,7 +29,10 @@ def main(name: str) -> None:
                 raise CorpusError(f"{document.doc_id}: native tree: {'; '.join(violations)}")
         questions, mapping = question_table(corpus)
         tables = document_tables(corpus.documents)
-        tables |= {"sections": section_table(trees), "questions": questions}
+        tables |= {
+            "sections": section_table(trees), "questions": questions,
+            "anchors": anchor_table(corpus),
+        }
         written[split] = tables
         report[split] = {
             **corpus.counts, "questions listed": questions.num_rows, **mapping,

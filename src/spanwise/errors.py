@@ -7,6 +7,7 @@ SpanwiseError
 │   ├── CorpusError            manifest, document or corpus layout
 │   ├── QuestionError          a question that contradicts its corpus
 │   │   └── AnchorError        a quotation that does not name exactly one place
+│   ├── UnitError              a unit or an anchor that its parent does not bear out
 │   ├── RunError               a run file that contradicts its chunks
 │   ├── ParamsError            params.yaml
 │   └── RegistrationError      registration.json
@@ -49,6 +50,10 @@ class QuestionError(InputError):
 
 class AnchorError(QuestionError):
     """A quotation that does not name exactly one place in its document."""
+
+
+class UnitError(InputError):
+    """A reference to a slice whose parent is another one now: it is refused, never re-attached."""
 
 
 class RunError(InputError):

@@ -36,6 +36,16 @@ def cell_report(name: str, corpus: str, embedder: str) -> Path:
     return ARTIFACTS / name / corpus / f"{embedder}.json"
 
 
+def units_table(segmentation: str) -> str:
+    """File name of a segmentation's manifest, in the folder of stage `units`."""
+    return f"{segmentation}.parquet"
+
+
+def unit_vectors(corpus: str, embedder: str) -> Path:
+    """Folder of the vectors of units: kept on this machine alone, no output of any stage."""
+    return ARTIFACTS / "unit-vectors" / corpus / embedder
+
+
 def write_report(path: Path, report: Mapping[str, Any], *, quiet: bool = False) -> None:
     """Write a stage's counts as JSON and, unless `quiet`, print them."""
     text = json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False)

@@ -44,6 +44,7 @@ class CorpusSettings(_Settings):
     """Where a corpus lies, how it is read, who makes its induced structure and its questions.
 
     contexts:  the language model writes a context for each chunk that a condition wants one for.
+    units:     the study of exact evidence units runs on it too.
     questions: `written` by the language model, or a question file of people's in `questions/`.
     """
 
@@ -53,6 +54,7 @@ class CorpusSettings(_Settings):
     inducer: Literal["segmenter", "hybrid", "llm"] = "segmenter"
     contexts: bool = False
     questions: str | None = None  # None: those that its format brings
+    units: bool = False
     options: dict[str, int | float | str | bool] = Field(default_factory=dict)
 
 
@@ -241,6 +243,50 @@ class InferenceSettings(_Settings):
     margin: Annotated[float, Field(gt=0, strict=False)]
 
 
+class WindowSettings(_Settings):
+    """Windows of the study of units, in tokens of the study's tokenizer."""
+
+    size_tokens: PositiveInt = 48
+    overlap_tokens: Annotated[int, Field(ge=0)] = 12
+
+    @model_validator(mode="after")
+    def _moves_on(self) -> Self:
+        if self.overlap_tokens >= self.size_tokens:
+            raise ValueError(
+                f"overlap_tokens {self.overlap_tokens} is not below size_tokens "
+                f"{self.size_tokens}: such windows never move on; lower the overlap"
+            )
+        return self
+
+
+Rising = Annotated[list[PositiveInt], Field(min_length=1)]
+
+
+class UnitsSettings(_Settings):
+    """The study of exact evidence units.
+
+    cutoffs:    units that are looked at, one after the other.
+    characters: budgets in code points; tokens: budgets in tokens.
+    depth:      of the rankings; budgets are filled from no more.
+    """
+
+    windows: WindowSettings = WindowSettings()
+    cutoffs: Rising = [1, 3, 5, 10]
+    characters: Rising = [500, 1000, 2000, 4000]
+    tokens: Rising = [128, 256, 512, 1024]
+    depth: PositiveInt = 100
+
+    @model_validator(mode="after")
+    def _ascending(self) -> Self:
+        for name in ("cutoffs", "characters", "tokens"):
+            values = getattr(self, name)
+            if sorted(set(values)) != values:
+                raise ValueError(f"{name} {values}: each once, smallest first")
+        if self.cutoffs[-1] > self.depth:
+            raise ValueError(f"cutoff {self.cutoffs[-1]} is above the depth of {self.depth}")
+        return self
+
+
 Pair = Annotated[list[str], Field(min_length=2, max_length=2)]
 
 
@@ -262,6 +308,7 @@ class Params(_Settings):
     steps: dict[str, Pair] = Field(default_factory=dict)
     primary: PrimarySettings
     inference: InferenceSettings
+    units: UnitsSettings = UnitsSettings()
 
     @model_validator(mode="after")
     def _refer(self) -> Self:

@@ -72,10 +72,11 @@ def protocol(params: Params, digests: Mapping[str, Mapping[str, str]]) -> dict[s
 def _corpus(params: Params, name: str) -> dict[str, Any]:
     """A corpus's entry, with the settings of the language model where its results depend on one.
 
-    Where its questions came from is told by their digest, which takes that key.
+    Where its questions came from is told by their digest, which takes that key. The study of units
+    moves no result of the ablation.
     """
     corpus = params.corpora[name]
-    found = corpus.model_dump(exclude={"questions"})
+    found = corpus.model_dump(exclude={"questions", "units"})
     if corpus.contexts or corpus.inducer in ("hybrid", "llm"):
         found["llm"] = params.llm.model_dump()
     if corpus.contexts:

@@ -145,6 +145,77 @@ REPLICATES = _schema(
 )
 
 
+# The study of units. One table for each segmentation: its manifest, which maps a unit to its slice
+# of the parent, the one text whose digest stands beside it.
+UNITS = _schema(
+    "units", ["segmentation", "doc_id", "start"],
+    segmentation=_TEXT, passage_id=_TEXT, source=_TEXT, doc_id=_TEXT, version=_TEXT,
+    representation=_TEXT, parent_sha256=_TEXT, start=_INT, end=_INT, tokens=_INT,
+    text_sha256=_TEXT,
+)
+# Gold spans as they were given, neither united nor mapped. bundles: the numbers of the bundles that
+# ask for the anchor; an anchor of none is kept.
+ANCHORS = _schema(
+    "anchors", ["question_id", "index"],
+    question_id=_TEXT, index=_INT, source=_TEXT, doc_id=_TEXT, version=_TEXT,
+    representation=_TEXT, parent_sha256=_TEXT, start=_INT, end=_INT, quote=_TEXT,
+    bundles=pa.list_(_INT),
+)
+# slice: development or reworded. anchored_by: the need whose anchors it shares, itself or its base.
+# bundles: lists of anchor indices; none for a need without an answer.
+NEEDS = _schema(
+    "needs", ["need_id"],
+    need_id=_TEXT, doc_id=_TEXT, text=_TEXT, type=_TEXT, slice=_TEXT, anchored_by=_TEXT,
+    bundles=_BUNDLES,
+)
+UNIT_RUNS = _schema(
+    "unit runs", ["segmentation", "need_id", "rank"],
+    segmentation=_TEXT, need_id=_TEXT, rank=_INT, passage_id=_TEXT, score=_FLOAT,
+)
+# seen: code points of the unit, from its start, inside the encoder's window.
+SEEN = _schema(
+    "seen", ["segmentation", "passage_id"], segmentation=_TEXT, passage_id=_TEXT, seen=_INT,
+)
+# basis: what is held equal: units, characters, tokens (whole units), or the last two with the unit
+# that does not fit cut short. Causes: of a miss at equal units, else null.
+OUTCOMES = _schema(
+    "outcomes", ["retriever", "segmentation", "need_id", "basis", "amount"],
+    retriever=_TEXT, segmentation=_TEXT, need_id=_TEXT, doc_id=_TEXT, slice=_TEXT, type=_TEXT,
+    basis=_TEXT, amount=_INT, sufficient=_Nullable(_FLOAT), covered=_Nullable(_FLOAT),
+    units=_INT, characters=_INT, tokens=_INT, ended=_BOOL,
+    sufficient_cause=_Nullable(_TEXT), covered_cause=_Nullable(_TEXT),
+)
+# What each need retrieved, frozen: references to exact slices. met: anchors that the unit holds
+# whole by itself; part: those that it holds some of.
+TRACES = _schema(
+    "traces", ["retriever", "segmentation", "need_id", "rank"],
+    retriever=_TEXT, segmentation=_TEXT, need_id=_TEXT, rank=_INT, passage_id=_TEXT,
+    source=_TEXT, doc_id=_TEXT, version=_TEXT, representation=_TEXT, parent_sha256=_TEXT,
+    start=_INT, end=_INT, score=_FLOAT, met=pa.list_(_INT), part=pa.list_(_INT),
+)
+# n_answerable: needs with a bundle, which sufficient and covered are means over; characters, tokens
+# and ended are over all needs. Causes: misses, null where nothing is held equal in units.
+UNIT_MEANS = _schema(
+    "unit means", ["retriever", "segmentation", "slice", "basis", "amount"],
+    retriever=_TEXT, segmentation=_TEXT, slice=_TEXT, basis=_TEXT, amount=_INT, n_needs=_INT,
+    n_answerable=_INT, sufficient=_Nullable(_FLOAT), covered=_Nullable(_FLOAT),
+    units=_FLOAT, characters=_FLOAT, tokens=_FLOAT, ended=_INT,
+    **{
+        f"{measure}_{cause}": _Nullable(_INT)
+        for measure in ("sufficient", "covered")
+        for cause in ("boundary", "truncation", "ranking")
+    },
+)
+# One segmentation minus another, or one retriever minus another, paired by need. All exploratory.
+UNIT_COMPARISONS = _schema(
+    "unit comparisons", ["slice", "basis", "amount", "measure", "name"],
+    slice=_TEXT, basis=_TEXT, amount=_INT, measure=_TEXT, name=_TEXT, family=_TEXT, a=_TEXT,
+    b=_TEXT, n_questions=_INT, n_documents=_INT, excluded=_INT, reason=_Nullable(_TEXT),
+    mean_a=_Nullable(_FLOAT), mean_b=_Nullable(_FLOAT), delta=_Nullable(_FLOAT),
+    ci_low=_Nullable(_FLOAT), ci_high=_Nullable(_FLOAT), p=_Nullable(_FLOAT),
+    dz=_Nullable(_FLOAT), p_holm=_Nullable(_FLOAT),
+)
+
 def table(schema: Schema, rows: Iterable[Mapping[str, Any]] | Mapping[str, Any]) -> pa.Table:
     """A table of `schema`, sorted by its key, from rows or from a mapping of columns.
 

@@ -82,9 +82,9 @@ def _rows(
     if segmentation == "windows":
         spans = windows(view.body, tokenizer, size, overlap)
     elif segmentation == "blocks":
-        spans = blocks(view)
+        spans = blocks(view.paragraphs)
     elif view.body == view.raw:
-        spans = sections(view)
+        spans = sections(view.paragraphs)
     else:  # headings are not in body: the tree alone knows where sections begin
         spans = [Span(s.start, s.end) for s in tree.sections if s.last >= s.first]
     paths = tree.paths()

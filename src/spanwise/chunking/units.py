@@ -5,21 +5,23 @@ None of them adds a heading or anything else to a unit: a unit's text is its sli
 
 from __future__ import annotations
 
-from spanwise.documents.model import Document
+from collections.abc import Sequence
+
+from spanwise.documents.model import Paragraph
 from spanwise.errors import InputError
 from spanwise.spans import Span
 from spanwise.text.tokens import Tokenizer
 
 
-def blocks(view: Document) -> list[Span]:
+def blocks(view: Sequence[Paragraph]) -> list[Span]:
     """Every block of a raw view: a heading, a paragraph, a list, a fence, a table, each whole."""
-    return [paragraph.span for paragraph in view.paragraphs]
+    return [paragraph.span for paragraph in view]
 
 
-def sections(view: Document) -> list[Span]:
+def sections(view: Sequence[Paragraph]) -> list[Span]:
     """From each heading to the next one of any level; text before the first one is a unit too."""
     found: list[Span] = []
-    for paragraph in view.paragraphs:
+    for paragraph in view:
         if paragraph.kind == "heading" or not found:
             found.append(paragraph.span)
         else:

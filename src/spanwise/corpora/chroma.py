@@ -18,7 +18,7 @@ from typing import Any
 
 from spanwise.corpora import markdown
 from spanwise.corpora import text as plain
-from spanwise.documents.model import Builder, Corpus, Document, Question, document_id
+from spanwise.documents.model import Builder, Corpus, Document, Paragraph, Question, document_id
 from spanwise.errors import CorpusError, MarkupError, ParamsError, QuestionError
 from spanwise.spans import Evidence, Span
 from spanwise.text.decoding import mended, read_text
@@ -74,6 +74,22 @@ def _document(doc_id: str, text: str, stem: str, where: str) -> tuple[Document, 
     if _WIKITEXT.search(text):
         return _wikitext(doc_id, text, stem), "WikiText"
     return plain.read_document(doc_id, text, stem=stem), "plain text"
+
+
+def raw_blocks(text: str, where: str) -> tuple[Paragraph, ...]:
+    """Every block of a file, headings among them where its form has any, as slices of it."""
+    if _ATX.search(text):
+        try:
+            return markdown.raw_blocks(text, where)
+        except MarkupError:
+            return plain.raw_blocks(text, where)
+    if not _WIKITEXT.search(text):
+        return plain.raw_blocks(text, where)
+    return tuple(
+        Paragraph(span, "heading" if _WIKITEXT.fullmatch(line.group()) else "paragraph", span)
+        for line in re.finditer(r"[^\n]+", text)
+        if line.group().strip() and (span := Span(line.start(), line.end()))
+    )
 
 
 def _wikitext(doc_id: str, text: str, stem: str) -> Document:

@@ -138,24 +138,38 @@ def raw_view(document: Document, where: str | None = None) -> Document:
     text, where = document.raw, where or document.doc_id
     if text is None:
         raise CorpusError(f"{where}: it has no raw text, expected a Markdown file")
+    blocks, levels = _raw_blocks(text, where)
+    places = [i for i, block in enumerate(blocks) if block.kind == "heading"]
+    if len(places) > len(document.headings):
+        sole = next(i for i, level in zip(places, levels, strict=True) if level == 1)
+        places.remove(sole)
+    return replace(
+        document, body=text, paragraphs=blocks,
+        headings=tuple(
+            replace(heading, paragraph=place)
+            for heading, place in zip(document.headings, places, strict=True)
+        ),
+    )
+
+
+def raw_blocks(text: str, where: str) -> tuple[Paragraph, ...]:
+    """Every block of a Markdown text, headings (kind `heading`) among them, as slices of it.
+
+    raises: as `read_document`.
+    """
+    return _raw_blocks(text, where)[0]
+
+
+def _raw_blocks(text: str, where: str) -> tuple[tuple[Paragraph, ...], list[int]]:
+    """The blocks, and the level of each heading among them."""
     tokens = _parser().parse(text, {})
     _refuse_what_would_be_guessed(tokens, where)
     starts = _line_starts(text)
     blocks = [block for block in _blocks(tokens, text, starts) if block.kind not in _SILENT]
     spans = [Span(starts[block.first], starts[block.last] - 1) for block in blocks]
-    places = [i for i, block in enumerate(blocks) if block.kind == "heading"]
-    if len(places) > len(document.headings):
-        sole = next(i for i in places if _level(blocks[i]) == 1)
-        places.remove(sole)
-    return replace(
-        document, body=text,
-        paragraphs=tuple(
-            Paragraph(span, block.kind, span) for span, block in zip(spans, blocks, strict=True)
-        ),
-        headings=tuple(
-            replace(heading, paragraph=place)
-            for heading, place in zip(document.headings, places, strict=True)
-        ),
+    return (
+        tuple(Paragraph(span, b.kind, span) for span, b in zip(spans, blocks, strict=True)),
+        [_level(block) for block in blocks if block.kind == "heading"],
     )
 
 

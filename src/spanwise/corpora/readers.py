@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
 
-from spanwise.documents.model import Corpus, Document
+from spanwise.documents.model import Corpus, Document, Paragraph
 from spanwise.errors import CorpusError, ParamsError
 
 
@@ -95,6 +95,20 @@ def read_split(
     if split != "study" and reader not in WITH_SPLITS:
         return Corpus(())
     return READERS[reader](path, options=options, split=split)
+
+
+def raw_blocks(reader: str, text: str, where: str) -> tuple[Paragraph, ...]:
+    """The blocks of a document's raw text, headings (kind `heading`) among them, in order.
+
+    raises: CorpusError for a reader whose documents have no raw text.
+    """
+    from spanwise.corpora import chroma, markdown
+    from spanwise.corpora import text as plain
+
+    known = {"markdown": markdown.raw_blocks, "text": plain.raw_blocks, "chroma": chroma.raw_blocks}
+    if reader not in known:
+        raise CorpusError(f"{where}: what the {reader} reader reads has no raw text")
+    return known[reader](text, where)
 
 
 def _folder(

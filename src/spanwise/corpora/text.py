@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
-from spanwise.documents.model import Builder, Document
+from spanwise.documents.model import Builder, Document, Paragraph
 from spanwise.errors import CorpusError
 from spanwise.spans import Span
 
@@ -39,6 +39,11 @@ def read_document(
             "write its text or take the document out of the corpus"
         )
     return builder.build(source=source, version=version, labels=labels)
+
+
+def raw_blocks(text: str, _: str = "") -> tuple[Paragraph, ...]:
+    """Every paragraph of a plain text as a slice of it."""
+    return tuple(Paragraph(span, "paragraph", span) for span in paragraph_spans(text))
 
 
 def paragraph_spans(text: str) -> Iterator[Span]:

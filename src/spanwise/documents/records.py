@@ -90,6 +90,31 @@ def question_table(corpus: Corpus) -> tuple[pa.Table, dict[str, int]]:
     return schemas.table(schemas.QUESTIONS, rows), kept
 
 
+def anchor_table(corpus: Corpus) -> pa.Table:
+    """The `anchors` table: gold spans as they were given, each with the one text that it is of.
+
+    A rewording has its base's. Call `question_table` first: it holds the spans against their texts.
+    """
+    documents = {document.doc_id: document for document in corpus.documents}
+    parents = {d.doc_id: d.body if corpus.evidence == "body" else d.raw or "" for d in
+               corpus.documents}
+    digests = {doc_id: sha256(text) for doc_id, text in parents.items()}
+    rows = [
+        {
+            "question_id": question.question_id, "index": index,
+            "source": documents[item.doc_id].source, "doc_id": item.doc_id,
+            "version": documents[item.doc_id].version, "representation": corpus.evidence,
+            "parent_sha256": digests[item.doc_id], "start": item.start, "end": item.end,
+            "quote": parents[item.doc_id][item.start : item.end],
+            "bundles": [n for n, bundle in enumerate(question.bundles) if index in bundle],
+        }
+        for question in corpus.questions
+        if question.base is None
+        for index, item in enumerate(question.evidence)
+    ]
+    return schemas.table(schemas.ANCHORS, rows)
+
+
 def _check(question: Question, documents: Mapping[str, Document], representation: str) -> None:
     where = f"question {question.question_id!r}"
     if question.doc_id not in documents:

@@ -3,7 +3,9 @@
 Three forms, each with an optional `document`:
     quote, occurrence?       the quotation, exactly as it stands in the file
     from, to, occurrence?    from the start of `from` to the end of the first `to` after it
-    start, end               a span of raw, in code points
+    start, end, quote?       a span of raw, in code points, and what stands there
+Each may be pinned to the text it was written for: `source`, `version`, and `sha256` of the raw text
+of its document. A pin that no longer holds refuses the anchor, wherever else its words may stand.
 """
 
 from __future__ import annotations
@@ -11,17 +13,19 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from spanwise.documents.model import Document, sha256
 from spanwise.errors import AnchorError
 from spanwise.spans import Span
 from spanwise.text.lists import unknown_keys
 
+PINS = ("source", "version", "sha256")
 _FORMS = {
-    "quote": ("quote", "occurrence", "document"),
-    "from": ("from", "to", "occurrence", "document"),
-    "start": ("start", "end", "document"),
+    "quote": ("quote", "occurrence", "document", *PINS),
+    "from": ("from", "to", "occurrence", "document", *PINS),
+    "start": ("start", "end", "quote", "document", *PINS),
 }
 _SHOWN = 8  # places, and
 _WIDTH = 600  # code points of the nearest text, that a message shows
@@ -29,10 +33,12 @@ _WIDTH = 600  # code points of the nearest text, that a message shows
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """One anchor as written. Exactly one of quote, since (`from`) and start is not None.
+    """One anchor as written. Exactly one of quote, since (`from`) and start is not None, but that a
+    span may say what it quotes.
 
     occurrence: which occurrence of quote or `from` is meant, from 1; None if it must be the only.
     document:   the document it lies in, None for the question's own.
+    pins:       what the document was when the anchor was written, by name of the pin.
     """
 
     quote: str | None = None
@@ -42,6 +48,7 @@ class Anchor:
     end: int | None = None
     occurrence: int | None = None
     document: str | None = None
+    pins: Mapping[str, str] = field(default_factory=dict)
 
 
 def parse(fields: Any) -> Anchor:
@@ -52,6 +59,8 @@ def parse(fields: Any) -> Anchor:
     if not isinstance(fields, Mapping):
         raise AnchorError(f"expected `quote`, `from`/`to` or `start`/`end`, found {fields!r}")
     forms = [form for form in _FORMS if form in fields]
+    if forms == ["quote", "start"]:
+        forms = ["start"]
     if len(forms) != 1:
         raise AnchorError(
             f"found the keys {', '.join(map(str, fields)) or 'none'}, expected exactly one of "
@@ -61,17 +70,38 @@ def parse(fields: Any) -> Anchor:
         raise AnchorError(wrong)
     occurrence = _number(fields, "occurrence", 1) if "occurrence" in fields else None
     document = _words(fields, "document") if "document" in fields else None
+    pins = {name: _words(fields, name) for name in PINS if name in fields}
     if forms[0] == "quote":
-        return Anchor(quote=_words(fields, "quote"), occurrence=occurrence, document=document)
+        return Anchor(
+            quote=_words(fields, "quote"), occurrence=occurrence, document=document, pins=pins
+        )
     if forms[0] == "from":
         return Anchor(
             since=_words(fields, "from"), until=_words(fields, "to"), occurrence=occurrence,
-            document=document,
+            document=document, pins=pins,
         )
     start, end = _number(fields, "start", 0), _number(fields, "end", 0)
     if start >= end:
         raise AnchorError(f"the span [{start}, {end}) is empty, expected 0 <= start < end")
-    return Anchor(start=start, end=end, document=document)
+    quote = _words(fields, "quote") if "quote" in fields else None
+    return Anchor(start=start, end=end, quote=quote, document=document, pins=pins)
+
+
+def hold(anchor: Anchor, document: Document) -> None:
+    """Hold an anchor's pins against its document.
+
+    raises: AnchorError if the document is not the one that the anchor was written for. Its words
+            are not looked for: they may stand elsewhere and mean something else.
+    """
+    found = {
+        "source": document.source, "version": document.version, "sha256": sha256(document.raw or "")
+    }
+    for name, pinned in anchor.pins.items():
+        if pinned != found[name]:
+            raise AnchorError(
+                f"it is pinned to {name} {pinned!r} of {document.doc_id}, which has "
+                f"{found[name]!r} now: read the passage again and write the anchor anew"
+            )
 
 
 def locate(anchor: Anchor, text: str, name: str) -> Span:
@@ -81,13 +111,21 @@ def locate(anchor: Anchor, text: str, name: str) -> Span:
     name:   the document's name in messages.
     raises: AnchorError if a quotation does not occur (with the nearest text, ready to paste), if it
             occurs more than once without `occurrence` or less often than that (with all places), or
-            if a span ends beyond the text. Occurrences that overlap each other count.
+            if a span ends beyond the text or does not hold the words that it quotes. Occurrences
+            that overlap each other count.
     """
     if anchor.start is not None and anchor.end is not None:
         if anchor.end > len(text):
             raise AnchorError(
                 f"the span [{anchor.start}, {anchor.end}) ends beyond {name}, which has "
                 f"{len(text)} code points"
+            )
+        if anchor.quote is not None and text[anchor.start : anchor.end] != anchor.quote:
+            raise AnchorError(
+                f"`quote` {_paste(anchor.quote)} does not stand at [{anchor.start}, {anchor.end}) "
+                f"of {name}; there stands\n    quote: "
+                f"{_paste(text[anchor.start : anchor.end][:_WIDTH])}\n  mend the span, or quote "
+                "without one"
             )
         return Span(anchor.start, anchor.end)
     if anchor.quote is not None:

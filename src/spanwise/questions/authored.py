@@ -21,7 +21,7 @@ from typing import Any
 
 from spanwise.documents.model import Document, Question, document_id
 from spanwise.errors import AnchorError, QuestionError
-from spanwise.questions.anchors import Anchor, locate, parse
+from spanwise.questions.anchors import Anchor, hold, locate, parse
 from spanwise.questions.faults import raise_all
 from spanwise.spans import Evidence
 from spanwise.text.lists import SUFFIXES, Item, read_list, unknown_keys
@@ -62,7 +62,7 @@ def read_questions(
     items = [item for path in files for item in _items(root, path, errors)]
     entries = _entries(items, errors)
     ids = {str(item.fields.get("id")) for item in items}
-    texts = {document.doc_id: document.raw or "" for document in documents}
+    by_id = {document.doc_id: document for document in documents}
     kept: dict[str, Question] = {}
     out: dict[str, str] = {}
     counts: Counter[str] = Counter()
@@ -71,12 +71,12 @@ def read_questions(
             continue
         names = [entry.question.doc_id]
         names += [document_id(a.document) for a in entry.anchors if a.document is not None]
-        if unknown := [name for name in names if name not in texts and name not in left_out]:
-            errors.append(_unknown_document(entry, unknown[0], [*texts, *left_out]))
-        elif reasons := [left_out[name] for name in names if name not in texts]:
+        if unknown := [name for name in names if name not in by_id and name not in left_out]:
+            errors.append(_unknown_document(entry, unknown[0], [*by_id, *left_out]))
+        elif reasons := [left_out[name] for name in names if name not in by_id]:
             out[entry.question.question_id] = reasons[0]
         else:
-            kept[entry.question.question_id] = _anchored(entry, texts, errors)
+            kept[entry.question.question_id] = _anchored(entry, by_id, errors)
     for entry in entries.values():
         question, base = entry.question, entry.question.base
         if base is None:
@@ -201,13 +201,14 @@ def _bundles(written: Any, anchors: int, where: str) -> tuple[tuple[int, ...], .
 
 
 def _anchored(
-    entry: _Entry, texts: Mapping[str, str], errors: list[QuestionError]
+    entry: _Entry, documents: Mapping[str, Document], errors: list[QuestionError]
 ) -> Question:
     evidence = []
     for number, anchor in enumerate(entry.anchors):
         doc_id = document_id(anchor.document) if anchor.document else entry.question.doc_id
         try:
-            span = locate(anchor, texts[doc_id], doc_id)
+            hold(anchor, documents[doc_id])
+            span = locate(anchor, documents[doc_id].raw or "", doc_id)
         except AnchorError as error:
             errors.append(AnchorError(f"{entry.where}, anchor {number}: {error}"))
         else:

@@ -1,0 +1,24 @@
+"""outcomes of units -> means, and differences paired by need and clustered by document."""
+
+from spanwise import layout, params, schemas
+from spanwise.units.compare import comparisons, means
+
+
+def main(name: str) -> None:
+    settings = params.load()
+    scored, out = layout.stage("units-score", name), layout.stage("units-infer", name)
+    asked = layout.read_report(scored / "report.json")["asked"]
+    if asked:
+        outcomes = schemas.read(scored / "outcomes.parquet", schemas.OUTCOMES).to_pylist()
+        for file, schema, rows in (
+            ("means.parquet", schemas.UNIT_MEANS, means(outcomes)),
+            ("comparisons.parquet", schemas.UNIT_COMPARISONS, comparisons(
+                outcomes, list(settings.embedders), layout.LEXICAL, settings.inference
+            )),
+        ):
+            schemas.write(out / file, schema, schemas.table(schema, rows))
+    layout.write_report(out / "report.json", {"asked": asked})
+
+
+if __name__ == "__main__":
+    layout.run(main)

@@ -49,7 +49,8 @@ def main(name: str, embedder: str) -> None:
     layout.write_report(
         out / "report.json",
         {
-            "asked": True, "distinct_texts": len(vectors.rows),
+            "asked": True, "ranked_by": encoder.model_dump(),
+            "distinct_texts": len(vectors.rows),
             "window_tokens": encoder.max_seq_length, "beyond_window": beyond(units, seen, needs),
         },
     )

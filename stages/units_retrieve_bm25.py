@@ -19,7 +19,10 @@ def main(name: str) -> None:
             load_units(folder), known, asked, settings.retrieval.bm25, settings.units.depth
         )
         schemas.write(out / "runs.parquet", schemas.UNIT_RUNS, runs)
-    layout.write_report(out / "report.json", {"asked": report["asked"]})
+    layout.write_report(
+        out / "report.json",
+        {"asked": report["asked"], "ranked_by": settings.retrieval.bm25.model_dump()},
+    )
 
 
 if __name__ == "__main__":

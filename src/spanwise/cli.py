@@ -149,7 +149,7 @@ def chunk(
 def show(
     question_id: Annotated[str, typer.Argument(help="A question of any corpus in params.yaml.")],
     condition: Annotated[
-        list[str] | None, typer.Option(help="Only this condition; repeat it.")
+        list[str] | None, typer.Option(help="Only this condition or segmentation; repeat it.")
     ] = None,
     embedder: Annotated[
         str | None, typer.Option(help="By default the primary cell's.")
@@ -159,7 +159,7 @@ def show(
         bool, typer.Option("--fresh", help="Retrieve now and say whether the record agrees.")
     ] = False,
 ) -> None:
-    """Show what each condition retrieved for a question, with the evidence marked."""
+    """Show what each condition and segmentation retrieved for a question, evidence marked."""
     from spanwise import params
     from spanwise.show import show as shown
 

@@ -1,4 +1,4 @@
-"""What each condition retrieved for one question, with the evidence marked."""
+"""What each condition and each segmentation retrieved for one question, the evidence marked."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from spanwise.errors import InputError
 from spanwise.params import Params
 from spanwise.retrieval.routed import ROUTED_BONUS
 from spanwise.spans import Span, merge
+from spanwise.units import trace as units
+from spanwise.units.cutting import SEGMENTATIONS
 
 OPEN, CLOSE = "⟦", "⟧"
 
@@ -72,7 +74,8 @@ def show(
 ) -> str:
     """A question, its evidence, and the `top` chunks of each condition.
 
-    embedder: the primary cell's by default; the lexical conditions are shown beside it.
+    embedder:   the primary cell's by default; what is lexical is shown beside it.
+    conditions: of the ablation, and segmentations of the study of units; none stands for all.
     fresh:    retrieve now, and say for each condition whether that agrees with the record.
     raises:   InputError for an unknown question, embedder or condition.
     """
@@ -80,8 +83,15 @@ def show(
     if embedder not in params.embedders:
         raise InputError(f"embedder {embedder!r}: params.yaml has {', '.join(params.embedders)}")
     for name in conditions:
-        if name not in params.conditions:
-            raise InputError(f"condition {name!r}: params.yaml has {', '.join(params.conditions)}")
+        if name not in params.conditions and name not in SEGMENTATIONS:
+            raise InputError(
+                f"condition {name!r}: params.yaml has {', '.join(params.conditions)}; the study of "
+                f"units has {', '.join(SEGMENTATIONS)}"
+            )
+    segmentations = [name for name in conditions if name in SEGMENTATIONS]
+    wanted = [name for name in conditions if name not in SEGMENTATIONS]
+    if not conditions:
+        wanted = list(params.conditions)
     found = find(params, question_id)
     question = found.question
     lines = [f"{question_id} ({found.corpus}, {question['type']}, {question['doc_id']})"]
@@ -94,12 +104,12 @@ def show(
         text = found.bodies[e["doc_id"]][e["start"] : e["end"]]
         lines.append(f"evidence {e['doc_id']}:{e['start']}-{e['end']}  {OPEN}{_short(text)}{CLOSE}")
     ran, recorded = _recorded(found.corpus, embedder, question_id)
-    now = _fresh(params, found, embedder) if fresh else {}
+    now = _fresh(params, found, embedder) if fresh and wanted else {}
     scores = _scores(found.corpus, embedder, question_id, params.primary.measure)
     chunks = _chunks(found.corpus)
     prefixes = _prefixes(found.corpus)
     absent = layout.read_report(layout.stage("label", found.corpus) / "report.json")["absent"]
-    for name in conditions or params.conditions:
+    for name in wanted:
         its = params.conditions[name]
         depth = f" of depth {its.depth}" if its.depth else ""
         lines += ["", f"{name}  {its.segmentation}, {its.prefix}{depth}, {its.retrieval}"]
@@ -137,7 +147,24 @@ def show(
             ]
         if not ranked:
             lines.append("  nothing retrieved")
+    if segmentations or not conditions:
+        lines += _units(params, found, embedder, segmentations, top, fresh)
     return "\n".join(lines)
+
+
+def _units(
+    params: Params, found: Found, embedder: str, segmentations: Sequence[str], top: int, fresh: bool
+) -> list[str]:
+    """The need's trace in the study of units, where that ran on its corpus."""
+    trace = units.read(params, found.corpus, found.question["question_id"], embedder)
+    if trace is None:
+        return (
+            ["", f"the study of units did not run on {found.corpus}; set `units: true` in "
+             "params.yaml and run `dvc repro`"]
+            if segmentations else []
+        )
+    now = units.retrieve(params, found.corpus, trace.need, trace.known, embedder) if fresh else {}
+    return ["", *units.lines(trace, segmentations, top, now)]
 
 
 def _recorded(

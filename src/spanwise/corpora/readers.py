@@ -105,7 +105,9 @@ def raw_blocks(reader: str, text: str, where: str) -> tuple[Paragraph, ...]:
     from spanwise.corpora import chroma, markdown
     from spanwise.corpora import text as plain
 
-    known = {"markdown": markdown.raw_blocks, "text": plain.raw_blocks, "chroma": chroma.raw_blocks}
+    known: dict[str, Callable[[str, str], tuple[Paragraph, ...]]] = {
+        "markdown": markdown.raw_blocks, "text": plain.raw_blocks, "chroma": chroma.raw_blocks,
+    }
     if reader not in known:
         raise CorpusError(f"{where}: what the {reader} reader reads has no raw text")
     return known[reader](text, where)

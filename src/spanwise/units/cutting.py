@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -11,13 +12,18 @@ from spanwise.chunking.units import blocks, sections, windows
 from spanwise.corpora.readers import raw_blocks
 from spanwise.documents.model import Document, sha256
 from spanwise.errors import ParamsError
-from spanwise.params import UnitsSettings
+from spanwise.params import Params, UnitsSettings
 from spanwise.spans import Span
 from spanwise.structure.model import Tree
 from spanwise.text.tokens import Tokenizer
 from spanwise.units.identity import Parent, passage_id, reference
 
 SEGMENTATIONS = ("blocks", "sections", "windows")
+
+
+def cut_by(params: Params) -> dict[str, Any]:
+    """All settings that units depend on."""
+    return {"windows": params.units.windows.model_dump(), "tokenizer": params.tokens.tokenizer}
 
 
 def cut(

@@ -1,7 +1,8 @@
 """A small world of artifacts: two corpora, two embedders and bm25, made by the real rooms.
 
 Only rankings are drawn here (seeded, leaning towards evidence by condition); chunks, labels,
-scores, means, contrasts and draws are what the real rooms make of them.
+scores, means, contrasts and draws are what the real rooms make of them. The corpus `toy` has the
+study of units, whose lists by BM25 are real as well.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import yaml
 
 from spanwise import layout, params, schemas
@@ -28,6 +30,11 @@ from spanwise.structure.model import Tree
 from spanwise.structure.native import native_tree
 from spanwise.structure.records import section_table
 from spanwise.text.tokens import words
+from spanwise.units import compare
+from spanwise.units.cutting import cut
+from spanwise.units.needs import anchored, load
+from spanwise.units.outcomes import Held, Judge, beyond
+from spanwise.units.ranking import lexical
 from spanwise.writing.asking import judged
 from spanwise.writing.rounds import collect
 from spanwise.writing.sampling import SampleSettings, sample
@@ -50,7 +57,9 @@ def settings(**changes: Any) -> Params:
     found = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
     found["corpora"] = {
         "harbour": {"reader": "markdown", "path": "data/harbour"},
-        "toy": {"reader": "markdown", "path": "data/toy", "demonstration": True},
+        "toy": {
+            "reader": "markdown", "path": "data/toy", "demonstration": True, "units": True,
+        },
     }
     found["embedders"] = {
         "minilm": {"model": "small", "pooling": "mean"},
@@ -58,6 +67,10 @@ def settings(**changes: Any) -> Params:
     }
     found["tokens"] = {"tokenizer": "words"}
     found["chunking"] = {"cap_tokens": 60, "floor_tokens": 12, "size_tolerance_tokens": 5}
+    found["units"] = {
+        "windows": {"size_tokens": 12, "overlap_tokens": 4}, "cutoffs": [1, 2, 3],
+        "characters": [200, 400, 800], "tokens": [30, 60, 120, 240], "depth": 30,
+    }
     found["inference"] = {"iterations": 400, "seed": 7, "margin": 0.01}
     return params.from_mapping(found | changes)
 
@@ -164,6 +177,10 @@ def _corpus(
     schemas.write(score / "scores.parquet", schemas.SCORES, written)
     _json(score, {"counts": counts, "bm25_gold_first": first})
     _infer(root, name, study, written, questions.to_pylist(), absent, first)
+    if study.corpora[name].units:
+        _units(root, name, study, texts, questions.to_pylist(), native, rng)
+    else:
+        _json(root / layout.stage("units", name), {"asked": False})
 
 
 def _ask(
@@ -185,6 +202,83 @@ def _ask(
         report |= {"origin": "authored", "question file": {"name": "questions/toy.jsonl"}}
         report |= judged(records, study.writing, None)[1]
     _json(folder, report)
+
+
+SEEN = 150
+"""Code points of a unit that the embedders of this world see."""
+
+
+def _units(
+    root: Path, name: str, study: Params, texts: list[Document], questions: list[dict[str, Any]],
+    native: Mapping[str, Tree], rng: np.random.Generator,
+) -> None:
+    """The study of units of one corpus. Lists of the embedders are drawn, those of BM25 are not."""
+    none = schemas.table(schemas.ANCHORS, [])
+    known, anchors, needs, counts = anchored(none, questions, texts)
+    manifests = {
+        segmentation: table.to_pylist() for segmentation, table in
+        cut(texts, known, native, "markdown", words(), study.units).items()
+    }
+    asked = [(q["question_id"], q["text"]) for q in questions]
+    listed = load(anchors, needs)
+    judge = Judge(listed, known, words(), study.units)
+    outcomes: list[dict[str, Any]] = []
+    for retriever in (layout.LEXICAL, *study.embedders):
+        seen = {} if retriever == layout.LEXICAL else {
+            u["passage_id"]: min(SEEN, u["end"] - u["start"])
+            for found in manifests.values() for u in found
+        }
+        if retriever == layout.LEXICAL:
+            runs = lexical(manifests, known, asked, study.retrieval.bm25, study.units.depth)
+        else:
+            runs = _ranked(manifests, questions, study.units.depth, rng)
+        for segmentation, found in manifests.items():
+            its = runs.filter(pc.equal(runs["segmentation"], segmentation))
+            outcomes += judge.judge(retriever, segmentation, Held(found, seen), its)[0]
+        report: dict[str, Any] = {"asked": True}
+        if seen:
+            report |= {"window_tokens": 16, "beyond_window": beyond(manifests, seen, listed)}
+        _json(root / layout.cell("units-retrieve", name, retriever), report)
+    _json(root / layout.stage("units", name), {
+        "asked": True, "representation": "body",
+        "cut_by": {"windows": study.units.windows.model_dump(), "tokenizer": "words"}, **counts,
+        "units": {segmentation: len(found) for segmentation, found in manifests.items()},
+    })
+    _json(root / layout.stage("units-score", name), {"asked": True, "outcomes": len(outcomes)})
+    folder = root / layout.stage("units-infer", name)
+    kept = schemas.table(schemas.OUTCOMES, outcomes)
+    schemas.write(root / layout.stage("units-score", name) / "outcomes.parquet",
+                  schemas.OUTCOMES, kept)
+    compared = compare.comparisons(
+        kept.to_pylist(), list(study.embedders), layout.LEXICAL, study.inference
+    )
+    for file, schema, rows in (
+        ("means", schemas.UNIT_MEANS, compare.means(kept.to_pylist())),
+        ("comparisons", schemas.UNIT_COMPARISONS, compared),
+    ):
+        schemas.write(folder / f"{file}.parquet", schema, schemas.table(schema, rows))
+    _json(folder, {"asked": True})
+
+
+def _ranked(
+    manifests: Mapping[str, list[dict[str, Any]]], questions: list[dict[str, Any]], depth: int,
+    rng: np.random.Generator,
+) -> pa.Table:
+    """Lists that lean towards units with evidence."""
+    rows = []
+    for segmentation, found in manifests.items():
+        for question in questions:
+            gold = np.array([
+                any(e["doc_id"] == u["doc_id"] and e["start"] < u["end"] and u["start"] < e["end"]
+                    for e in question["evidence"]) for u in found
+            ], dtype=float)
+            noise = rng.normal(size=len(found)) + 1.8 * gold
+            rows += [
+                {"segmentation": segmentation, "need_id": question["question_id"], "rank": rank,
+                 "passage_id": found[i]["passage_id"], "score": round(float(noise[i]), 6)}
+                for rank, i in enumerate(np.argsort(-noise)[:depth].tolist(), start=1)
+            ]
+    return schemas.table(schemas.UNIT_RUNS, rows)
 
 
 def _infer(

@@ -11,9 +11,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from spanwise.corpora.markdown import read_document
-from spanwise.documents.model import Document, Question
+from spanwise.corpora.readers import READERS
+from spanwise.documents.model import Document, Question, sha256
 from spanwise.errors import AnchorError, DecodingError, QuestionError
-from spanwise.questions.anchors import Anchor, locate, nearest, occurrences, parse
+from spanwise.questions.anchors import Anchor, hold, locate, nearest, occurrences, parse
 from spanwise.questions.authored import read_questions
 from spanwise.spans import Evidence, Span
 
@@ -103,7 +104,7 @@ def test_the_nearest_text_says_which_occurrence_it_is() -> None:
         ({"quote": "Then", "occurrence": True}, ["True"]),
         ({"quote": " \n"}, ["`quote`"]),
         ({"quote": "a", "to": "b"}, ["unknown key 'to'"]),
-        ({"quote": "a", "start": 1}, ["exactly one"]),
+        ({"quote": "a", "from": "b", "to": "c"}, ["exactly one"]),
         ({"to": "b"}, ["exactly one"]),
         ("Then", ["'Then'"]),
     ],
@@ -273,3 +274,130 @@ def test_files_that_are_no_lists(tmp_path: Path, documents: list[Document]) -> N
     path.write_bytes(b"- id: \xff\n")
     with pytest.raises(DecodingError, match="byte offset 6"):
         read_questions(tmp_path, documents, {})
+
+
+PINNED = read_document("pump", PUMP, source="manuals", version="3.10")
+DIGEST = sha256(PUMP)
+FORMS: list[dict[str, object]] = [
+    {"quote": "blue button"}, {"from": "Hold the blue", "to": "Then"}, {"start": 2, "end": 6},
+    {"start": 2, "end": 6, "quote": "Pump"},
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "pins",
+    [{}, {"source": "manuals"}, {"version": "3.10"}, {"sha256": DIGEST},
+     {"source": "manuals", "version": "3.10", "sha256": DIGEST}],
+)
+def test_pins_that_hold_change_nothing(
+    form: dict[str, object], pins: dict[str, str]
+) -> None:
+    anchor = parse(form | pins)
+    assert anchor.pins == pins
+    hold(anchor, PINNED)
+    assert locate(anchor, PUMP, "pump") == locate(parse(form), PUMP, "pump")
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("pin", "wrong"),
+    [("source", "Manuals"), ("version", "3.1"), ("version", "3"), ("sha256", sha256(PUMP + "\n")),
+     ("sha256", DIGEST[:12])],
+)
+def test_a_pin_that_no_longer_holds_refuses_the_anchor(
+    form: dict[str, object], pin: str, wrong: str
+) -> None:
+    right = {"source": "manuals", "version": "3.10", "sha256": DIGEST}
+    with pytest.raises(AnchorError) as caught:
+        hold(parse(form | right | {pin: wrong}), PINNED)
+    for part in (f"pinned to {pin} {wrong!r} of pump", f"{right[pin]!r} now", "anew"):
+        assert part in str(caught.value)
+
+
+@pytest.mark.parametrize("pin", ["source", "version", "sha256"])
+@pytest.mark.parametrize("value", ["", " ", None, True, ["3"]])
+def test_pins_that_are_no_text(pin: str, value: object) -> None:
+    assert f"`{pin}`" in said({"quote": "blue", pin: value})
+
+
+@pytest.mark.parametrize(
+    ("anchor", "parts"),
+    [
+        ({"start": 2, "end": 6, "quote": "pump"},
+         ['"pump" does not stand at [2, 6) of pump', 'quote: "Pump"', "mend the span"]),
+        # The words stand, but one further on: the span is not moved there.
+        ({"start": 3, "end": 7, "quote": "Pump"}, ["[3, 7)", '"ump\\n"']),
+        ({"start": 2, "end": 7, "quote": "Pump"}, ['"Pump\\n"']),
+        ({"start": 2, "end": 9**9, "quote": "Pump"}, ["beyond pump"]),
+        ({"start": 2, "quote": "Pump"}, ["`end` is None"]),
+        ({"end": 6, "quote": "Pump"}, ["unknown key 'end'"]),
+        ({"start": 2, "end": 6, "quote": " "}, ["`quote`"]),
+        ({"start": 2, "end": 6, "quote": "Pump", "occurrence": 1}, ["unknown key 'occurrence'"]),
+        ({"start": 2, "end": 6, "from": "Pump", "to": "Hand"}, ["exactly one"]),
+        ({"start": 2, "end": 6, "quote": "Pump", "from": "x"}, ["exactly one"]),
+        ({"quote": "Pump", "digest": DIGEST}, ["unknown key 'digest'"]),
+    ],
+)
+def test_a_span_that_does_not_hold_its_quotation(anchor: object, parts: list[str]) -> None:
+    message = said(anchor)
+    for part in parts:
+        assert part in message
+
+
+@given(st.text(alphabet="ab😀 \n", min_size=1, max_size=20), st.data())
+def test_a_quoted_span_is_that_slice_and_no_other(text: str, data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(text) - 1))
+    end = data.draw(st.integers(start + 1, len(text)))
+    quote = data.draw(st.one_of(
+        st.just(text[start:end]), st.text(alphabet="ab😀 \n", min_size=1, max_size=4)
+    ))
+    assume(quote.strip())
+    anchor = parse({"start": start, "end": end, "quote": quote})
+    if text[start:end] == quote:
+        assert locate(anchor, text, "d") == Span(start, end)
+    else:
+        with pytest.raises(AnchorError, match="does not stand at"):
+            locate(anchor, text, "d")
+
+
+def test_pins_of_a_folder_are_those_of_each_anchors_document(tmp_path: Path) -> None:
+    """A file with other line endings has the digest of its text; `3.10` stays a word."""
+    (tmp_path / "pump.md").write_bytes(PUMP.replace("\n", "\r\n").encode())
+    (tmp_path / "pump.v2.md").write_text("# Pump\n\nPress the red button.\n")
+    (tmp_path / "key.md").write_text(KEY)
+    (tmp_path / "manifest.yaml").write_text(
+        "- {path: pump.md, source: manuals, document: pump, version: 3.10}\n"
+        "- {path: pump.v2.md, source: manuals, document: pump, version: 2, current: false}\n"
+        "- {path: key.md, source: notes, version: 7}\n"
+    )
+    start = PUMP.index("Hold the blue")
+    quote = "Hold the blue button for ten seconds.\nThen wait."
+    crlf = quote.replace("\n", "\\r\\n")
+    span = f'start: {start}, end: {start + len(quote)}, quote: "{crlf}"'
+    entries = (
+        "- id: q\n  document: pump\n  question: How?\n  anchors:\n"
+        f"    - {{{span}, source: manuals, version: 3.10, sha256: {DIGEST}}}\n"
+        f"    - {{quote: hook 14, document: key, source: notes, version: 7, "
+        f"sha256: {sha256(KEY)}}}\n"
+    )
+    path = tmp_path / "questions.yaml"
+    path.write_text(entries)
+    (question,) = READERS["markdown"](tmp_path, options={}).questions
+    hook = KEY.index("hook")
+    assert question.evidence == (
+        Evidence("pump", start, start + len(quote)), Evidence("key", hook, hook + 7)
+    )
+    # The pins of the one document do not hold for the other, nor those of the older version.
+    path.write_text(
+        entries.replace("version: 7", "version: 3.10").replace("version: 3.10, sha256: " + DIGEST,
+                                                               "version: 2, sha256: " + DIGEST)
+        + "- id: red\n  document: pump\n  question: Which?\n  anchors:\n"
+        "    - {quote: Press the red button., version: 2}\n"
+    )
+    with pytest.raises(AnchorError) as caught:
+        READERS["markdown"](tmp_path, options={})
+    for part in ("q, anchor 0: it is pinned to version '2' of pump, which has '3.10' now",
+                 "q, anchor 1: it is pinned to version '3.10' of key, which has '7' now",
+                 "red, anchor 0: it is pinned to version '2' of pump"):
+        assert part in str(caught.value)

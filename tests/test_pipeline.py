@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
@@ -10,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 import yaml
 
@@ -99,7 +101,7 @@ def make_project(folder: Path, *, reverse: bool = False) -> Path:
     for name in ("dvc.yaml", ".dvcignore"):
         shutil.copy(ROOT / name, folder / name)
     settings = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
-    settings["corpora"] = {"toy": {"reader": "markdown", "path": "data/toy"}}
+    settings["corpora"] = {"toy": {"reader": "markdown", "path": "data/toy", "units": True}}
     settings["embedders"] = {"minilm": settings["embedders"]["minilm"]}
     settings["primary"]["embedder"] = "minilm"
     settings["inference"]["iterations"] = 200
@@ -279,9 +281,16 @@ def test_a_question_about_a_document_without_a_tree_says_that_it_left(
 
 
 def test_nothing_of_an_excluded_body_is_anywhere(project: Path) -> None:
-    for path in [*(project / "artifacts").rglob("*"), *(project / "reports").rglob("*")]:
-        if path.is_file() and path.suffix in (".json", ".trec", ".html", ".csv"):
-            assert "quillfeather" not in path.read_text(encoding="utf-8")
+    scanned = 0
+    for path in [*(project / "artifacts").rglob("*"), *(project / "reports").rglob("*"),
+                 *(project / "mlruns").rglob("*"), project / "dvc.lock"]:
+        if path.is_file():
+            text = path.read_bytes()
+            if path.suffix == ".parquet":  # compressed: its rows are what it says
+                text = repr(pq.read_table(path, partitioning=None).to_pylist()).encode()
+                scanned += 1
+            assert b"quillfeather" not in text, path
+    assert scanned > 30
     documents = rows(project, "parse/toy/study/documents.parquet", schemas.DOCUMENTS)
     assert [d["doc_id"] for d in documents] == sorted(TOPICS)
 
@@ -355,7 +364,7 @@ def test_results_are_the_same_bytes_with_other_workers_and_in_another_order(
     project: Path, tmp_path: Path
 ) -> None:
     other = make_project(tmp_path, reverse=True)
-    run(other, "dvc", "repro", "infer@toy", SPANWISE_WORKERS="1")
+    run(other, "dvc", "repro", "infer@toy", "units-infer@toy", SPANWISE_WORKERS="1")
     compared = 0
     for path in sorted((other / "artifacts").rglob("*")):
         inside = path.relative_to(other)
@@ -371,3 +380,72 @@ def test_show_marks_the_evidence_and_fresh_retrieval_agrees(project: Path) -> No
     assert "⟦In case 2 the" in output
     assert output.count("agrees with the record") == 2
     assert "absent: no contexts were asked for" in output
+
+
+def test_what_units_hold_is_what_sets_of_characters_say(project: Path) -> None:
+    """Every figure at equal units again, from the documents' text, the runs and the anchors."""
+    texts = {d["doc_id"]: d["raw"]
+             for d in rows(project, "parse/toy/study/documents.parquet", schemas.DOCUMENTS)}
+    anchors: dict[str, list[set[tuple[str, int]]]] = {}
+    for row in rows(project, "units/toy/anchors.parquet", schemas.ANCHORS):
+        assert texts[row["doc_id"]][row["start"] : row["end"]] == row["quote"]
+        anchors.setdefault(row["question_id"], []).append(
+            {(row["doc_id"], i) for i in range(row["start"], row["end"])}
+        )
+    places: dict[str, set[tuple[str, int]]] = {}
+    for name in ("blocks", "sections", "windows"):
+        for row in rows(project, f"units/toy/{name}.parquet", schemas.UNITS):
+            text = texts[row["doc_id"]][row["start"] : row["end"]]
+            assert row["text_sha256"] == hashlib.sha256(text.encode()).hexdigest()
+            places[row["passage_id"]] = {(row["doc_id"], i)
+                                         for i in range(row["start"], row["end"])}
+    lists: dict[tuple[str, str, str], list[str]] = {}
+    for retriever in ("bm25", "minilm"):
+        for row in rows(project, f"units-retrieve/toy/{retriever}/runs.parquet",
+                        schemas.UNIT_RUNS):
+            key = (retriever, row["segmentation"], row["need_id"])
+            lists.setdefault(key, []).append(row["passage_id"])
+    needs = {n["need_id"]: n for n in rows(project, "units/toy/needs.parquet", schemas.NEEDS)}
+    assert needs["reworded"]["anchored_by"] == "tides-0" and needs["nothing"]["bundles"] == []
+    assert needs["both"]["bundles"] == [[0, 1], [0, 2]]
+    compared = 0
+    for row in rows(project, "units-score/toy/outcomes.parquet", schemas.OUTCOMES):
+        if row["basis"] != "units":
+            continue
+        need = needs[row["need_id"]]
+        top = lists.get((row["retriever"], row["segmentation"], row["need_id"]), [])
+        top = top[: row["amount"]]
+        assert row["characters"] == sum(len(places[passage]) for passage in top)
+        wanted = [set().union(*(anchors[need["anchored_by"]][i] for i in bundle))
+                  for bundle in need["bundles"]]
+        if not wanted:
+            assert row["covered"] is row["sufficient"] is row["covered_cause"] is None
+            continue
+        union = set().union(*(places[passage] for passage in top))
+        assert row["covered"] == any(bundle <= union for bundle in wanted)
+        assert row["sufficient"] == any(bundle <= places[p] for bundle in wanted for p in top)
+        assert (row["covered_cause"] is None) == bool(row["covered"])
+        assert (row["sufficient_cause"] is None) == bool(row["sufficient"])
+        compared += 1
+    assert compared == 2 * 3 * 4 * (len(needs) - 1)
+
+
+def test_a_trace_is_a_record_that_says_when_it_is_stale(project: Path) -> None:
+    only = ["--condition", "blocks", "--condition", "sections", "--embedder", "minilm"]
+    frozen = run(project, "spanwise", "show", "both", *only)
+    assert "frozen trace of a development need" in frozen and "bundles 0 + 1 or 0 + 2" in frozen
+    assert "STALE" not in frozen and "retrieved now" not in frozen and "windows" not in frozen
+    assert "anchor 0 whole" in frozen
+    fresh = run(project, "spanwise", "show", "both", *only, "--fresh")
+    assert fresh.count("retrieved now: agrees with the record") == 4
+    reworded = run(project, "spanwise", "show", "reworded", *only)
+    assert "frozen trace of a reworded need" in reworded
+    path = project / "data" / "toy" / "tides.md"
+    before = path.read_text(encoding="utf-8")
+    path.write_text(f"# About tides\n\nNew.\n{before.partition(chr(10))[2]}", encoding="utf-8")
+    try:
+        stale = run(project, "spanwise", "show", "both", *only)
+    finally:
+        path.write_text(before, encoding="utf-8")
+    assert "STALE: tides has parent_sha256" in stale
+    assert "(refused: its document is another text now)" in stale

@@ -717,8 +717,9 @@ def test_plots_and_tables_are_whole_csv(root: Path) -> None:
     files = sorted((root / "reports").glob("*/*.csv"))
     assert [f"{f.parent.name}/{f.name}" for f in files] == [
         "plots/budgets.csv", "plots/conditions.csv", "plots/contrasts.csv", "plots/depths.csv",
-        "tables/contrasts.csv", "tables/diagnostics.csv", "tables/exclusions.csv",
-        "tables/funnel.csv", "tables/means.csv", "tables/overlap.csv",
+        "plots/units.csv", "tables/contrasts.csv", "tables/diagnostics.csv",
+        "tables/exclusions.csv", "tables/funnel.csv", "tables/means.csv", "tables/overlap.csv",
+        "tables/units-comparisons.csv", "tables/units-means.csv",
     ]
     for path in files:
         text = path.read_text(encoding="utf-8")

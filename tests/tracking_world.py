@@ -158,6 +158,7 @@ def a_project(
             "digests": {"documents": "d" * 64, "questions": "e" * 64},
         },
         root / layout.stage("label", corpus): {"absent": {"fixed-context-0": MISSING}},
+        root / layout.stage("units", corpus): {"asked": False},
     }
     for folder, report in reports.items():
         schemas.write_text(folder / "report.json", json.dumps(report))

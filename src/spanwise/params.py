@@ -24,6 +24,9 @@ MEASURES = (
     "sufficient@3", "bundle_coverage@3",
 )
 
+RESERVED = frozenset({"bm25", "units", "standing", "demonstration"})
+"""Names that stand where an embedder's would in outputs."""
+
 
 def _name(value: str) -> str:
     if not re.fullmatch(r"[a-z0-9-]+", value):
@@ -320,6 +323,8 @@ class Params(_Settings):
                     )
         if both := self.contrasts.keys() & self.steps.keys():
             raise ValueError(f"{sorted(both)} stand in contrasts and in steps")
+        if taken := self.embedders.keys() & RESERVED:
+            raise ValueError(f"embedder {sorted(taken)[0]!r}: outputs have that name; take another")
         if self.primary.embedder not in self.embedders:
             raise ValueError(f"primary.embedder {self.primary.embedder!r} is no entry of embedders")
         if self.tokens.tokenizer != "words" and self.tokens.tokenizer not in self.embedders:
@@ -337,7 +342,7 @@ class Params(_Settings):
             if not re.fullmatch(r"written|questions/[\w./-]+", corpus.questions or "written"):
                 raise ValueError(
                     f"corpora.{name}.questions {corpus.questions!r}: expected `written` or a file "
-                    "in questions/, which the stage `ask` depends on; move it there"
+                    "in questions/, which the stage `ask` depends on, e.g. questions/notes.jsonl"
                 )
         for name in self.conditions:
             if not re.fullmatch(r"[A-Za-z0-9-]+", name):
@@ -380,7 +385,8 @@ def from_mapping(settings: Mapping[str, Any], where: str = "params.yaml") -> Par
         return Params.model_validate(settings)
     except ValidationError as error:
         places = "\n".join(
-            f"  {'.'.join(str(part) for part in item['loc']) or '(whole)'}: {_complaint(item)}"
+            # What is wrong between parts names its place itself.
+            f"  {': '.join(filter(None, ['.'.join(map(str, item['loc'])), _complaint(item)]))}"
             for item in error.errors(include_url=False)
         )
         raise ParamsError(f"{where} does not describe a study:\n{places}") from None

@@ -43,7 +43,10 @@ def windows(text: str, tokenizer: Tokenizer, size: int, overlap: int) -> list[Sp
     found: list[Span] = []
     for first in range(0, len(offsets), size - overlap):
         last = min(first + size, len(offsets)) - 1
-        found.append(Span(int(offsets[first, 0]), int(offsets[last, 1])))
+        span = Span(int(offsets[first, 0]), int(offsets[last, 1]))
+        # One character can be several tokens: a small step may begin inside it again.
+        if not found or span.start > found[-1].start:
+            found.append(span)
         if last == len(offsets) - 1:
             break
     return found

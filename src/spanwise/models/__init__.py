@@ -53,6 +53,12 @@ def fetch(settings: Params, names: Sequence[str], source: Path | None = None) ->
             f"server.base_url is {settings.server.base_url}: the language model runs there, and "
             "nothing is fetched; set it to null to run one here"
         )
+    for name in names:
+        if name != LLM and name not in settings.embedders:
+            raise ParamsError(
+                f"no embedder {name!r}; params.yaml has {', '.join(settings.embedders)}, and "
+                f"`{LLM}` stands for the language model"
+            )
     encoders = {name: settings.embedder(name).model for name in names if name != LLM}
     for name in names:
         yield ensure_gguf(settings.llm.model, source) if name == LLM else ensure(encoders[name])

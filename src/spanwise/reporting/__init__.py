@@ -6,6 +6,8 @@
     markup      escaping, numbers as text
     figures     inline SVG: forest plot, condition means, dose
     tables      HTML tables
+    units       the study of exact evidence units: its part of the page, from units_verdict (words),
+                units_tables and units_plots
     asked       where the questions come from, and the funnel of written ones
     questions   the questions behind each number, as data that the page opens lazily
     page        the whole page: page.html, page.css, page.js

@@ -11,10 +11,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from spanwise import schemas
 from spanwise.params import MEASURES, Params
 from spanwise.reporting import asked
 from spanwise.reporting.diagnose import cell_name, diagnose, exclusions
-from spanwise.reporting.gather import CorpusRecord, Row
+from spanwise.reporting.gather import DEVELOPMENT, CorpusRecord, Row, UnitsRecord
 from spanwise.reporting.tables import LEXICAL, cells_of
 from spanwise.reporting.verdict import contrast_rows, judge, judged
 
@@ -25,7 +26,9 @@ def metrics(records: Sequence[CorpusRecord], params: Params) -> str:
     """metrics.json: corpus -> cell -> means (by condition, then measure) and contrasts (by name).
 
     Every object that holds figures says how they may be read; contrasts are those of the primary
-    measure, steps and dose-response among them.
+    measure, steps and dose-response among them. Where the study of units ran, `units` stands beside
+    the cells: retriever -> segmentation -> what is held equal -> amount -> figures of the
+    development slice.
     """
     found: dict[str, Any] = {}
     for record in records:
@@ -42,6 +45,8 @@ def metrics(records: Sequence[CorpusRecord], params: Params) -> str:
         found[record.name] = {
             "standing": record.standing, "demonstration": record.demonstration, **cells,
         }
+        if record.units is not None:
+            found[record.name]["units"] = _units(record.units)
     return json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -78,6 +83,23 @@ def _contrast(row: Row) -> dict[str, Any]:
     return entry
 
 
+HELD = ("sufficient", "covered", "characters", "tokens")
+"""Figures of the study of units that are worth comparing between versions of a project."""
+
+
+def _units(units: UnitsRecord) -> dict[str, Any]:
+    found: dict[str, Any] = {"standing": "exploratory", "slice": DEVELOPMENT}
+    for (retriever, segmentation, part, basis, amount), row in units.means.items():
+        if part != DEVELOPMENT:
+            continue
+        entry: dict[str, Any] = {key: row[key] for key in HELD}
+        if row["covered"] is None:
+            entry["reason"] = "null where no need has an answer"
+        by_basis = found.setdefault(retriever, {}).setdefault(segmentation, {})
+        by_basis.setdefault(basis, {})[str(amount)] = entry
+    return found
+
+
 def _standing(row: Row) -> str:
     """How a contrast may be read; one without figures is neither confirmatory nor exploratory."""
     return "absent" if row["status"] == "absent" else str(row["standing"])
@@ -89,7 +111,13 @@ def plots(records: Sequence[CorpusRecord], params: Params) -> dict[str, str]:
     budgets: list[list[Any]] = []
     contrasts: list[list[Any]] = []
     depths: list[list[Any]] = []
+    curves: list[list[Any]] = []
     for record in records:
+        curves += [
+            [record.name, *key[:3], "exploratory", *key[3:], row["sufficient"], row["covered"]]
+            for key, row in (record.units.means.items() if record.units else ())
+            if row["covered"] is not None
+        ]
         for cell in cells_of(record, params):
             where = [record.name, cell_name(cell)]
             for condition, its in params.conditions.items():
@@ -120,6 +148,10 @@ def plots(records: Sequence[CorpusRecord], params: Params) -> dict[str, str]:
         ),
         "budgets.csv": _csv([*key, "condition", "standing", "tokens", "coverage"], budgets),
         "depths.csv": _csv([*key, "condition", "standing", "depth", "mean"], depths),
+        "units.csv": _csv(
+            ["corpus", "retriever", "segmentation", "slice", "standing", "basis", "amount",
+             "sufficient", "covered"], curves,
+        ),
     }
 
 
@@ -129,6 +161,10 @@ def tables(records: Sequence[CorpusRecord], params: Params) -> dict[str, str]:
     contrasts: list[list[Any]] = []
     left: list[list[Any]] = []
     checks: list[list[Any]] = []
+    unit_means: list[list[Any]] = []
+    unit_comparisons: list[list[Any]] = []
+    unit_columns = schemas.UNIT_MEANS.columns.names
+    pair_columns = schemas.UNIT_COMPARISONS.columns.names
     mean_columns = ["embedder", "reranker", "condition", "slice", "measure", "n_questions",
                     "undefined", "mean"]
     columns = ["embedder", "reranker", "measure", "family", "name", "a", "b", "standing", "status",
@@ -152,6 +188,14 @@ def tables(records: Sequence[CorpusRecord], params: Params) -> dict[str, str]:
             [record.name, c.what, c.found, c.expected, "yes" if c.flagged else "no"]
             for c in diagnose(record, params)
         ]
+        if record.units is not None:
+            for made, names, rows in (
+                (unit_means, unit_columns, record.units.means),
+                (unit_comparisons, pair_columns, record.units.comparisons),
+            ):
+                made += [
+                    [record.name, "exploratory", *(row[c] for c in names)] for row in rows.values()
+                ]
     steps, overlap = asked.rows(records)
     return {
         "funnel.csv": _csv(["corpus", "origin", "step", "type", "count"], steps),
@@ -162,6 +206,8 @@ def tables(records: Sequence[CorpusRecord], params: Params) -> dict[str, str]:
         ),
         "exclusions.csv": _csv(["corpus", "where", "reason", "count"], left),
         "diagnostics.csv": _csv(["corpus", "diagnostic", "found", "expected", "flagged"], checks),
+        "units-means.csv": _csv(["corpus", "standing", *unit_columns], unit_means),
+        "units-comparisons.csv": _csv(["corpus", "standing", *pair_columns], unit_comparisons),
     }
 
 

@@ -22,6 +22,9 @@ SHOWN = 10
 PRIMARY = "primary"
 """The slice of answerable questions that reword no other."""
 
+DEVELOPMENT = "development"
+"""The slice of information needs that reword no other, in the study of units."""
+
 Row = Mapping[str, Any]
 
 
@@ -47,6 +50,45 @@ class Ranked:
 
 
 @dataclass(frozen=True, slots=True)
+class UnitsRecord:
+    """What the report knows of the study of units of one corpus.
+
+    about:       what stage `units` reports: how texts were cut, how many units and needs there are.
+    means:       (retriever, segmentation, slice, basis, amount) -> row of UNIT_MEANS; BM25 first,
+                 then embedders in params.yaml's order.
+    comparisons: (slice, basis, amount, measure, a, b) -> row of UNIT_COMPARISONS.
+    windows:     embedder -> what stage `units-retrieve` reports: its window, and what lies beyond.
+    """
+
+    about: Mapping[str, Any]
+    means: Mapping[tuple[str, str, str, str, int], Row]
+    comparisons: Mapping[tuple[str, str, int, str, str, str], Row]
+    windows: Mapping[str, Mapping[str, Any]]
+
+    def retrievers(self) -> list[str]:
+        """Retrievers with means, in order."""
+        return list(dict.fromkeys(key[0] for key in self.means))
+
+    def segmentations(self) -> list[str]:
+        """Segmentations with means, in the order the table holds them."""
+        return list(dict.fromkeys(key[1] for key in self.means))
+
+    def slices(self) -> list[str]:
+        """Slices with means, the development slice first."""
+        return sorted({key[2] for key in self.means}, key=lambda name: (name != DEVELOPMENT, name))
+
+    def amounts(self, basis: str) -> list[int]:
+        """Cutoffs or budgets of one basis, smallest first."""
+        return sorted({key[4] for key in self.means if key[3] == basis})
+
+    def mean(
+        self, retriever: str, segmentation: str, part: str, basis: str, amount: int
+    ) -> Row | None:
+        """A row of UNIT_MEANS, or None where nothing was judged."""
+        return self.means.get((retriever, segmentation, part, basis, amount))
+
+
+@dataclass(frozen=True, slots=True)
 class CorpusRecord:
     """Everything the report knows of one corpus.
 
@@ -65,6 +107,7 @@ class CorpusRecord:
     chunks:        segmentation -> chunk_id -> row of CHUNKS.
     ranked:        embedder (or `bm25`) -> Ranked.
     routing:       embedder -> rows of ROUTING.
+    units:         the study of units, or None where params.yaml asks for none.
     """
 
     name: str
@@ -84,6 +127,7 @@ class CorpusRecord:
     chunks: Mapping[str, Mapping[str, Row]]
     ranked: Mapping[str, Ranked]
     routing: Mapping[str, Sequence[Row]]
+    units: UnitsRecord | None = None
 
     def cells(self) -> list[tuple[str, str]]:
         """(embedder, reranker) of every cell with means, in the order the table holds them."""
@@ -123,6 +167,7 @@ def gather(root: Path, name: str, params: Params) -> CorpusRecord:
     chunks = schemas.read(root / layout.stage("chunk", name) / "chunks.parquet", schemas.CHUNKS)
     scores = schemas.read(root / layout.stage("score", name) / "scores.parquet", schemas.SCORES)
     ranked, routing = _retrieved(root, name, params)
+    units, counted = _units(root, name, params)
     return CorpusRecord(
         name=name,
         demonstration=bool(about["demonstration"]),
@@ -135,7 +180,7 @@ def gather(root: Path, name: str, params: Params) -> CorpusRecord:
             for condition, its in params.conditions.items()
             if its.label in label["absent"]
         },
-        reports=_reports(root, name, params, about, label),
+        reports=[*_reports(root, name, params, about, label), *counted],
         means={
             (row["embedder"], row["reranker"], row["condition"], row["slice"], row["measure"]): row
             for row in schemas.read(infer / "means.parquet", schemas.MEANS).to_pylist()
@@ -148,6 +193,7 @@ def gather(root: Path, name: str, params: Params) -> CorpusRecord:
         chunks=_by_segmentation(chunks),
         ranked=ranked,
         routing=routing,
+        units=units,
     )
 
 
@@ -190,6 +236,50 @@ def _retrieved(
         if cell != layout.LEXICAL:
             routing[cell] = schemas.read(folder / "routing.parquet", schemas.ROUTING).to_pylist()
     return ranked, routing
+
+
+def _units(
+    root: Path, name: str, params: Params
+) -> tuple[UnitsRecord | None, list[tuple[str, Any]]]:
+    """The study of units with its stages' counts; nothing where it was not asked for."""
+    about = layout.read_report(root / layout.stage("units", name) / "report.json")
+    if not about["asked"]:
+        return None, []
+    found: list[tuple[str, Any]] = [("units", about)]
+    retrievers = [layout.LEXICAL, *params.embedders]
+    for retriever in retrievers:
+        path = root / layout.cell("units-retrieve", name, retriever) / "report.json"
+        found.append((f"units-retrieve · {retriever}", layout.read_report(path)))
+    windows = dict(zip(retrievers, (counts for _, counts in found[1:]), strict=True))
+    del windows[layout.LEXICAL]  # it reads every word
+    infer = root / layout.stage("units-infer", name)
+    for stage in ("units-score", "units-infer"):
+        path = root / layout.stage(stage, name) / "report.json"
+        found.append((stage, layout.read_report(path)))
+    means = schemas.read(infer / "means.parquet", schemas.UNIT_MEANS)
+    compared = schemas.read(infer / "comparisons.parquet", schemas.UNIT_COMPARISONS)
+    return units_record(
+        about, means.to_pylist(), compared.to_pylist(), windows, retrievers
+    ), found
+
+
+def units_record(
+    about: Mapping[str, Any], means: Sequence[Row], comparisons: Sequence[Row],
+    windows: Mapping[str, Mapping[str, Any]], retrievers: Sequence[str],
+) -> UnitsRecord:
+    """Rows of the tables by their keys; means of `retrievers` alone, in that order."""
+    return UnitsRecord(
+        about=about,
+        means={
+            (r["retriever"], r["segmentation"], r["slice"], r["basis"], r["amount"]): r
+            for which in retrievers for r in means if r["retriever"] == which
+        },
+        comparisons={
+            (r["slice"], r["basis"], r["amount"], r["measure"], r["a"], r["b"]): r
+            for r in comparisons
+        },
+        windows=windows,
+    )
 
 
 def _spreads(draws: pa.Table) -> dict[tuple[str, str, str, str], Spread]:

@@ -46,10 +46,23 @@ STANDING = (
     "the measure that were registered, is confirmatory. All else, means and orders of means among "
     "it, is exploratory: it suggests, and does not show."
 )
+UNITS = (
+    "A study of its own: does what was retrieved hold the evidence whole? A need names exact spans "
+    "of one version of a document, its anchors, and bundles of them, each of which would do. "
+    "Sufficiency at k: one of the first k units holds every anchor of some bundle. Bundle coverage "
+    "at k: the first k together do; a gap of one character is a gap, and a repeated unit fills "
+    "none. At k units, longer units return more text, so both are taken at equal characters and "
+    "equal tokens as well: with whole units in rank order until the first that does not fit, and "
+    "with the beginning of that one too. Only in the second way do all return the same amount, so "
+    "it tells good boundaries from long units. Each miss at k has one cause: boundary, where no k "
+    "units would do; truncation, where the encoder saw too little of those that would; ranking, "
+    "where they stood too low. Needs without an answer have neither measure and are counted apart; "
+    "what they were given counts in the mean of what was returned."
+)
 
 
-def methods(params: Params) -> str:
-    """The last section of the page."""
+def methods(params: Params, *, units: bool = False) -> str:
+    """The last section of the page. units: a corpus of the page has the study of units."""
     told = {
         "draws": f"{params.inference.iterations:,}", "margin": f"{params.inference.margin:g}",
         "contrasts": len(params.contrasts), "few": FEW_DOCUMENTS,
@@ -58,6 +71,7 @@ def methods(params: Params) -> str:
         ("The primary measure", MEASURE), ("The other measures", OTHERS),
         ("The statistics", STATISTICS.format(**told)), ("The verdicts", VERDICTS.format(**told)),
         ("Confirmatory and exploratory", STANDING),
+        *([("Exact evidence units", UNITS)] if units else []),
     ]
     rooms = [(title, tag("p", esc(text))) for title, text in prose]
     rooms[0] = (rooms[0][0], tag("pre", tag("code", esc(FORMULA)), tabindex="0") + rooms[0][1])

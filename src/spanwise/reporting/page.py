@@ -17,6 +17,7 @@ from spanwise.reporting.gather import CorpusRecord
 from spanwise.reporting.markup import data, esc, listed, many, standing, tag
 from spanwise.reporting.methods import methods
 from spanwise.reporting.questions import payload
+from spanwise.reporting.units import part as units_part
 from spanwise.reporting.verdict import (
     Sentence,
     apart,
@@ -50,7 +51,7 @@ def page(records: Sequence[CorpusRecord], params: Params) -> str:
             "main",
             _verdicts(records, params)
             + "".join(_corpus(record, params) for record in records)
-            + methods(params),
+            + methods(params, units=any(record.units for record in records)),
         ) + tag("footer", tag(
             "p", f"Written by spanwise {esc(__version__)} from its artifacts: the same artifacts "
             "give this page byte for byte.",
@@ -202,6 +203,7 @@ def _corpus(record: CorpusRecord, params: Params) -> str:
             tag("section", tag("h4", esc(stage)) + tables.tree(report))
             for stage, report in record.reports
         ), class_="reports")),
+        units_part(record, params),
         tag("h3", f"The questions behind the figures {standing('exploratory')}"),
         tag("p", "Each row is one question with its score under every condition. Open one to see "
             "its evidence in place and what each condition ranked where.", class_="soft"),

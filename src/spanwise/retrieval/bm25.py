@@ -21,6 +21,8 @@ def bm25(
 
     index = bm25s.BM25(method="lucene", k1=settings.k1, b=settings.b)
     tokens = bm25s.tokenize(list(texts), stopwords="en", stemmer=None, show_progress=False)
+    if not any(len(ids) for ids in tokens.ids):  # stop words alone
+        return [Ranking(np.zeros(0, dtype=np.int64), np.zeros(0)) for _ in questions]
     index.index(tokens, show_progress=False)
     asked = bm25s.tokenize(
         list(questions), stopwords="en", stemmer=None, show_progress=False, return_ids=False

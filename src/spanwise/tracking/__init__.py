@@ -1,12 +1,15 @@
 """Finished results -> MLflow. No other room imports mlflow.
 
-    runs     what each run holds, read from the artifacts, and the digest of it
+    runs     what each run of the ablation holds, read from the artifacts, and the digest of it
+    units    the same of the study of exact evidence units
     place    where the store lies: MLFLOW_TRACKING_URI, else mlruns/ in the project
     store    the runs that MLflow has against the runs that results call for
 
 An experiment `spanwise/<corpus>` holds a parent run for each cell, and below it one run for each
-condition and one for each contrast that was estimated. Each run carries the digest of all that it
-holds in the tag `spanwise.content`, which is how a second call knows that there is nothing to add.
+condition and one for each contrast that was estimated. `spanwise/units/<corpus>` holds a parent run
+for each retriever, and below it one for each segmentation and one for each comparison; a corpus
+without that study has no such experiment. Each run carries the digest of all that it holds in the
+tag `spanwise.content`, which is how a second call knows that there is nothing to add.
 """
 
 from spanwise.tracking.place import ui_command

@@ -26,7 +26,7 @@ from urllib.parse import quote, unquote, urlsplit, urlunsplit
 from spanwise.errors import InputError
 
 EXPERIMENT = "spanwise/"
-"""What every experiment's name begins with; the corpus follows."""
+"""What every experiment's name begins with; the corpus follows, or `units/` and the corpus."""
 
 HOST = "127.0.0.1"
 PATIENCE_SECONDS = 5.0
@@ -102,7 +102,8 @@ def prepare(found: Place) -> None:
             if not {"experiments", "runs"} <= {name for name, in connection.execute(named)}:
                 return
             experiments = connection.execute("SELECT name, artifact_location FROM experiments")
-            # One of ours lies in <artifacts>/<corpus>: what stands before it is the old folder.
+            # One of ours lies in <artifacts>/<corpus> or <artifacts>/units/<corpus>, as its name
+            # says: what stands before it is the old folder.
             former = {
                 location.removesuffix(f"/{name.removeprefix(EXPERIMENT)}")
                 for name, location in experiments

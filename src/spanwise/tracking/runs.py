@@ -1,4 +1,5 @@
-"""What each MLflow run of a corpus holds, read from finished results; MLflow itself is not needed.
+"""What each MLflow run of the ablation holds, read from finished results; MLflow itself is not
+needed.
 
 Kinds of run: `cell`, and below it `condition` and `contrast` (contrasts, the same over connected
 clusters, steps and dose-response).
@@ -37,8 +38,10 @@ Artifact = str | tuple[schemas.Schema, pa.Table]
 class Run:
     """Everything that one MLflow run holds.
 
-    kind:      cell, condition or contrast.
-    cell:      `<corpus>/<embedder>/<reranker>`; a run of another kind lies below its cell's run.
+    kind:      cell, condition or contrast; in the study of units retriever, segmentation or
+               comparison.
+    cell:      `<corpus>/<embedder>/<reranker>`, there `<corpus>/<retriever>`; a run of another kind
+               lies below the one run of kind cell or retriever.
     artifacts: file name -> text, or a table with its schema.
     """
 
@@ -50,13 +53,18 @@ class Run:
     tags: Mapping[str, str]
     artifacts: Mapping[str, Artifact]
 
+    @property
+    def top(self) -> bool:
+        """Whether it lies below no other run."""
+        return self.kind in ("cell", "retriever")
+
     def content(self) -> str:
         """SHA-256 of all of it, tables by their rows: the same results have the same digest."""
         artifacts = {
             name: held if isinstance(held, str) else fingerprint(held[1])
             for name, held in self.artifacts.items()
         }
-        return _digest([
+        return digest_of([
             self.kind, self.cell, self.name, dict(self.params), dict(self.metrics), dict(self.tags),
             artifacts,
         ])
@@ -94,7 +102,7 @@ def read_runs(root: Path, params: Params, corpus: str) -> list[Run]:
     cells = {
         pair
         for table in (results.scores, results.means, results.contrasts)
-        for pair in _distinct(table, "embedder", "reranker")
+        for pair in distinct(table, "embedder", "reranker")
     }
     return [run for pair in sorted(cells) for run in _cell(results, *pair)]
 
@@ -133,11 +141,11 @@ def _cell(results: _Results, embedder: str, reranker: str) -> list[Run]:
     """The run of one cell, then those of its conditions, then those of its contrasts."""
     params, corpus, report = results.params, results.corpus, results.report
     cell = f"{corpus}/{embedder}/{reranker}"
-    keep = partial(_where, embedder=embedder, reranker=reranker)
+    keep = partial(where, embedder=embedder, reranker=reranker)
     scores, means = keep(results.scores), keep(results.means)
     contrasts, replicates = keep(results.contrasts), keep(results.replicates)
-    conditions = [name for name, in _distinct(scores, "condition")]
-    if conditions != [name for name, in _distinct(means, "condition")]:
+    conditions = [name for name, in distinct(scores, "condition")]
+    if conditions != [name for name, in distinct(means, "condition")]:
         raise InputError(
             f"{cell}: scores and means are not of the same conditions; run `dvc repro`"
         )
@@ -152,27 +160,27 @@ def _cell(results: _Results, embedder: str, reranker: str) -> list[Run]:
             f"{report['standing']!r}; run `dvc repro`"
         )
     settings = _settings(results, embedder, reranker)
-    corpus_digest = _digest(report["digests"])
-    cell_digest = _digest([corpus_digest, settings])
-    shared = _flatten(settings)
+    corpus_digest = digest_of(report["digests"])
+    cell_digest = digest_of([corpus_digest, settings])
+    shared = flatten(settings)
     primary = (embedder, reranker) == (params.primary.embedder, params.primary.reranker)
     common = {
-        "corpus": corpus, "cell": cell, "demonstration": _text(report["demonstration"]),
-        "primary": _text(primary), "questions": report["origin"],
+        "corpus": corpus, "cell": cell, "demonstration": as_text(report["demonstration"]),
+        "primary": as_text(primary), "questions": report["origin"],
         "corpus_digest": corpus_digest, "cell_digest": cell_digest,
     }
 
     below = []
     for name in conditions:
-        its, rows = _where(scores, condition=name), _where(means, condition=name)
+        its, rows = where(scores, condition=name), where(means, condition=name)
         condition = params.conditions[name].model_dump()
         below.append(Run(
-            "condition", cell, name, {**shared, "condition": name, **_flatten(condition)},
+            "condition", cell, name, {**shared, "condition": name, **flatten(condition)},
             _mean_metrics(cell, rows),
             {
                 # A mean is no contrast that was fixed beforehand.
                 **common, "kind": "condition", "condition": name, "standing": "exploratory",
-                "condition_digest": _digest([cell_digest, condition]),
+                "condition_digest": digest_of([cell_digest, condition]),
                 "data_digest": fingerprint(its),
             },
             {
@@ -182,13 +190,13 @@ def _cell(results: _Results, embedder: str, reranker: str) -> list[Run]:
         ))
     without = _absent_conditions(results, embedder, conditions)
     absent: dict[str, str] = {}
-    for family, name in _distinct(contrasts, "family", "name"):
-        rows = _where(contrasts, family=family, name=name)
+    for family, name in distinct(contrasts, "family", "name"):
+        rows = where(contrasts, family=family, name=name)
         if "estimated" not in rows["status"].to_pylist():
             reasons = {reason or "no reason given" for reason in rows["reason"].to_pylist()}
             absent[name] = "; ".join(sorted(reasons))
             continue
-        draws = _where(replicates, name=name)
+        draws = where(replicates, name=name)
         if family not in ("contrast", "step"):
             draws = draws.slice(0, 0)  # `connected` reuses names; these draws are not its own
         below.append(_contrast(params, cell, rows, draws, scores, shared, common))
@@ -196,10 +204,10 @@ def _cell(results: _Results, embedder: str, reranker: str) -> list[Run]:
     n_contrasts = sum(run.kind == "contrast" for run in below)
     top = Run(
         "cell", cell, f"{embedder}/{reranker}",
-        {**shared, **_flatten({"inference": params.inference.model_dump()})},
+        {**shared, **flatten({"inference": params.inference.model_dump()})},
         {
-            "n_questions": len(_distinct(scores, "question_id")),
-            "n_documents": len(_distinct(scores, "doc_id")),
+            "n_questions": len(distinct(scores, "question_id")),
+            "n_documents": len(distinct(scores, "doc_id")),
             "n_conditions": len(conditions), "n_contrasts": n_contrasts,
             "n_absent_conditions": len(without), "n_absent_contrasts": len(absent),
             **_unique(cell, (
@@ -235,11 +243,11 @@ def _contrast(
     }
     inference = params.inference.model_dump()
     # A slope rests on the conditions of every depth, which the table does not name.
-    data = scores if family == "dose" else _where(scores, condition=[a, b])
+    data = scores if family == "dose" else where(scores, condition=[a, b])
     tags = {
         **common, "kind": "contrast", "contrast": name, "family": family,
         "standing": "confirmatory" if standing else "exploratory",
-        "contrast_digest": _digest([common["cell_digest"], family, name, a, b, sides, inference]),
+        "contrast_digest": digest_of([common["cell_digest"], family, name, a, b, sides, inference]),
         "data_digest": fingerprint(data),
     }
     if standing:
@@ -263,7 +271,7 @@ def _contrast(
         + (", connected clusters" if family == "connected" else ""),
         {
             **shared, "family": family, "contrast": name, "a": a, "b": b,
-            **_flatten({**sides, "inference": inference}),
+            **flatten({**sides, "inference": inference}),
         },
         metrics, tags, artifacts,
     )
@@ -310,7 +318,8 @@ def _settings(results: _Results, embedder: str, reranker: str) -> dict[str, Any]
         )
     asks = corpus.inducer != "segmenter" or corpus.contexts or corpus.questions == "written"
     return {
-        "corpus": {"name": results.corpus, **corpus.model_dump()},
+        # Whether the other study runs on it too changes nothing here.
+        "corpus": {"name": results.corpus, **corpus.model_dump(exclude={"units"})},
         "embedder": {"name": embedder, **encoder},
         "reranker": reranker,
         "tokens": params.tokens.model_dump(),
@@ -324,22 +333,23 @@ def _settings(results: _Results, embedder: str, reranker: str) -> dict[str, Any]
     }
 
 
-def _flatten(settings: Mapping[str, Any], above: str = "") -> dict[str, str]:
+def flatten(settings: Mapping[str, Any], above: str = "") -> dict[str, str]:
     """Settings as MLflow keeps them: dotted names and text.
 
-    >>> _flatten({"chunking": {"cap_tokens": 350}, "reranker": "none"})
+    >>> flatten({"chunking": {"cap_tokens": 350}, "reranker": "none"})
     {'chunking.cap_tokens': '350', 'reranker': 'none'}
     """
     flat: dict[str, str] = {}
     for name, value in settings.items():
         if isinstance(value, Mapping):
-            flat |= _flatten(value, f"{above}{name}.")
+            flat |= flatten(value, f"{above}{name}.")
         else:
-            flat[_escape(f"{above}{name}", dots=True)] = _text(value)
+            flat[_escape(f"{above}{name}", dots=True)] = as_text(value)
     return flat
 
 
-def _text(value: Any) -> str:
+def as_text(value: Any) -> str:
+    """A setting as MLflow keeps it: text stays, all else is JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
@@ -360,7 +370,7 @@ def _unique(cell: str, pairs: Iterable[tuple[str, float]]) -> dict[str, float]:
     return found
 
 
-def _where(table: pa.Table, **wanted: str | list[str]) -> pa.Table:
+def where(table: pa.Table, **wanted: str | list[str]) -> pa.Table:
     """The rows whose columns equal (or are among) what is wanted, in the table's order."""
     for column, value in wanted.items():
         values = pa.array([value] if isinstance(value, str) else value, pa.string())
@@ -368,7 +378,8 @@ def _where(table: pa.Table, **wanted: str | list[str]) -> pa.Table:
     return table
 
 
-def _distinct(table: pa.Table, *columns: str) -> list[tuple[str, ...]]:
+def distinct(table: pa.Table, *columns: str) -> list[tuple[str, ...]]:
+    """What stands in some columns of text together, each once, sorted."""
     rows = table.select(list(columns)).group_by(list(columns)).aggregate([]).to_pylist()
     return sorted(tuple(row[c] for c in columns) for row in rows)
 
@@ -377,5 +388,6 @@ def _canonical(value: Any) -> bytes:
     return json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False).encode()
 
 
-def _digest(value: Any) -> str:
+def digest_of(value: Any) -> str:
+    """SHA-256 of what JSON can say, whatever the order of its keys."""
     return hashlib.sha256(_canonical(value)).hexdigest()

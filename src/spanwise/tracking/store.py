@@ -22,6 +22,7 @@ from spanwise.errors import Unavailable
 from spanwise.params import Params
 from spanwise.tracking.place import ENVIRONMENT, EXPERIMENT, Place, place, prepare
 from spanwise.tracking.runs import Run, read_runs
+from spanwise.tracking.units import STUDY, read_units
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -58,12 +59,17 @@ class Summary:
 def track(root: Path, params: Params, tracking_uri: str | None = None) -> Summary:
     """Log the finished results of every corpus of `params` to MLflow; what stands there stays.
 
+    The study of units has an experiment of its own beside the ablation's. A corpus that it does not
+    run on has none; where there is one from before, its runs are superseded.
+
+
     root:         the project's root, where artifacts/ lies.
     tracking_uri: a store; by default MLFLOW_TRACKING_URI, else mlruns/mlflow.db.
     raises:       InputError if results are missing or contradict each other (then nothing is
                   logged), Unavailable if the store cannot be reached or fails.
     """
     wanted = {corpus: read_runs(root, params, corpus) for corpus in params.corpora}
+    wanted |= {f"{STUDY}{corpus}": read_units(root, params, corpus) for corpus in params.corpora}
     found = place(root, tracking_uri)
     prepare(found)
     client = _connect(found)
@@ -72,8 +78,10 @@ def track(root: Path, params: Params, tracking_uri: str | None = None) -> Summar
 
     total = Summary(0, 0)
     try:
-        for corpus, runs in wanted.items():
-            total += _reconcile(client, _experiment(client, found, corpus), runs)
+        for name, runs in wanted.items():
+            experiment = _experiment(client, found, name, wanted=bool(runs))
+            if experiment is not None:
+                total += _reconcile(client, experiment, runs)
     except (MlflowException, RequestException) as error:
         raise Unavailable(
             f"MLflow at {found.shown} failed: {error}; run `dvc repro` again: it goes on from here"
@@ -101,22 +109,29 @@ def _connect(found: Place) -> MlflowClient:
     return client
 
 
-def _experiment(client: MlflowClient, found: Place, corpus: str) -> str:
-    """The experiment's id; it is made, or restored if it was deleted."""
-    name = f"{EXPERIMENT}{corpus}"
-    experiment = client.get_experiment_by_name(name)
+def _experiment(client: MlflowClient, found: Place, name: str, *, wanted: bool) -> str | None:
+    """The experiment's id; if it is wanted it is made, or restored if it was deleted.
+
+    name:    what follows `spanwise/`, and the artifacts' folder.
+    returns: None for one that is neither wanted nor there.
+    """
+    experiment = client.get_experiment_by_name(f"{EXPERIMENT}{name}")
     if experiment is None:
-        location = None if found.artifacts is None else (found.artifacts / corpus).as_uri()
-        made: str = client.create_experiment(name, artifact_location=location)
+        if not wanted:
+            return None
+        location = None if found.artifacts is None else (found.artifacts / name).as_uri()
+        made: str = client.create_experiment(f"{EXPERIMENT}{name}", artifact_location=location)
         return made
     if experiment.lifecycle_stage == "deleted":
+        if not wanted:
+            return None
         client.restore_experiment(experiment.experiment_id)
     identity: str = experiment.experiment_id
     return identity
 
 
 def _reconcile(client: MlflowClient, experiment: str, runs: Sequence[Run]) -> Summary:
-    """Make the experiment's current runs those that are wanted, cells before what is in them."""
+    """Make the experiment's current runs those that are wanted, each before what lies below it."""
     wanted = {run.content(): run for run in runs}
     whole: dict[str, Any] = {}
     stale, broken = [], []
@@ -139,14 +154,14 @@ def _reconcile(client: MlflowClient, experiment: str, runs: Sequence[Run]) -> Su
         client.delete_run(run.info.run_id)
     parents: dict[str, str] = {}
     for content, run in wanted.items():
-        parent = None if run.kind == "cell" else parents[run.cell]
+        parent = None if run.top else parents[run.cell]
         if content not in whole:
             identity = _make(client, experiment, run, content, parent)
         else:
             identity = whole[content].info.run_id
             if parent is not None and whole[content].data.tags.get(PARENT) != parent:
-                client.set_tag(identity, PARENT, parent)  # its cell has a new run
-        if run.kind == "cell":
+                client.set_tag(identity, PARENT, parent)  # the one above it is new
+        if run.top:
             parents[run.cell] = identity
     # Last, so that an interrupted call leaves the former results current, not none.
     for run in stale:

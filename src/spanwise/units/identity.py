@@ -78,6 +78,10 @@ def moved(row: Mapping[str, Any], known: Mapping[str, Parent]) -> str | None:
             f"[{row['start']}, {row['end']}) is no span of {row['doc_id']}, which has "
             f"{len(parent.text)} code points"
         )
+    if "passage_id" in row:
+        here = passage_id(row["segmentation"], parent, row["start"], row["end"])
+        if row["passage_id"] != here:
+            return f"its span is that of {here}"
     return None
 
 

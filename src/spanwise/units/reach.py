@@ -105,9 +105,10 @@ def buy(
     """
     sums = list(accumulate(sizes))
     whole = bisect_right(sums, budget)
-    ended = whole == len(ranked)
+    over = whole == len(ranked)
     spare = budget - (sums[whole - 1] if whole else 0)
-    rest = 0 if ended or prefix is None or not spare else prefix(whole, spare)
+    ended = over and spare > 0
+    rest = 0 if over or prefix is None or not spare else prefix(whole, spare)
     if found is None:
         return Bought(whole, rest, None, None, ended)
     alone = found.sufficient is not None and found.sufficient <= whole

@@ -226,7 +226,7 @@ def _other_settings(
 
 
 def _other_need(need: Need, given: Corpus | None) -> Iterator[str]:
-    if given is None or not given.questions:
+    if given is None:
         return
     now = {question.question_id: question for question in given.questions}.get(need.need_id)
     if now is None:
@@ -234,7 +234,8 @@ def _other_need(need: Need, given: Corpus | None) -> Iterator[str]:
     elif now.text != need.text:
         yield f"{need.need_id} asks something else now: {now.text!r}"
     elif given.evidence == "raw" and (
-        tuple(now.evidence) != need.anchors or now.bundles != need.bundles
+        tuple(now.evidence) != need.anchors
+        or [tuple(sorted(set(bundle))) for bundle in now.bundles] != list(need.bundles)
     ):
         yield f"{need.need_id} has other anchors or bundles now"
 

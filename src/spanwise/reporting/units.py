@@ -1,0 +1,158 @@
+"""The part of a corpus's section on exact evidence units: does what was retrieved hold the evidence
+whole? Verdict in words first, then tables, curves and comparisons. All of it is exploratory.
+"""
+
+from __future__ import annotations
+
+from spanwise.params import Params
+from spanwise.reporting import units_tables as tables
+from spanwise.reporting.gather import DEVELOPMENT, CorpusRecord, UnitsRecord
+from spanwise.reporting.markup import count, esc, listed, many, standing, tag
+from spanwise.reporting.units_plots import curves
+from spanwise.reporting.units_verdict import EQUAL, cutoff, told, whole
+
+TEXTS = {
+    "raw": "Each document's own text, headings included,",
+    "body": "Each document's paragraphs, without its headings,",
+}
+JUDGES = {
+    "given": "The needs came with the corpus, and so did their anchors.",
+    "harvested": "The needs came with the corpus; the anchors are what its annotators quoted, "
+                 "found again in its text.",
+    "written": "A language model wrote the needs, for spans that were drawn beforehand: those "
+               "spans are the anchors.",
+    "authored": "The needs were written into a question file, for spans that were drawn "
+                "beforehand: those spans are the anchors.",
+}
+"""Who said what would answer a need, by the origin of the questions."""
+SAME_HAND = (
+    "This corpus is a demonstration: the judgements were written by the same hand as the corpus, "
+    "so they are neither blind nor independent of it."
+)
+REWORDED = (
+    "Reworded needs share the anchors and bundles of the needs that they reword. They try other "
+    "wordings on the same evidence, so agreement between the slices is no second confirmation."
+)
+COUNTING = (
+    "Text that two units share counts twice, an empty list counts 0; no metadata and no separator "
+    "is returned or counted."
+)
+CAUSES = (
+    "Each miss has one cause. Boundary: no choice of so many units (for sufficiency: no unit) "
+    "holds a bundle, however they are ranked. Truncation: some do, but not in what the encoder saw "
+    "of them. Ranking: what would have done was seen whole and stood too low. BM25 reads every "
+    "word, so it truncates nothing."
+)
+PAIRED = (
+    "Paired by need; documents are resampled. Holm's correction is within the pairs under one "
+    "heading, of one measure and amount. Bold: the interval does not hold 0 and Holm's p is below "
+    "0.05; all else is undetermined."
+)
+
+
+def part(record: CorpusRecord, params: Params) -> str:
+    """The whole part as HTML; "" for a corpus without the study."""
+    units = record.units
+    if units is None:
+        return ""
+    name, reworded = record.name, [s for s in units.slices() if s != DEVELOPMENT]
+    k = cutoff(units)
+    parts = [
+        tag("h3", f"Exact evidence units {standing('exploratory')}"),
+        tag("p", esc(_cut(units)), class_="soft"),
+        _verdict(units, params),
+        tag("p", esc(_judged(record, units))),
+        tag("h4", "At equal units"),
+        *(tables.equal_units(units, slice_, name) for slice_ in units.slices()),
+        tag("p", "Sufficient: one of the first units holds every anchor of a bundle whole. "
+            "Covered: they do so together. Bold is the highest under a retriever.", class_="soft"),
+        tag("h4", "What was returned"),
+        *(tables.returned(units, slice_, name) for slice_ in units.slices()),
+        tag("p", esc(COUNTING), class_="soft"),
+        tag("h4", "At equal characters and equal tokens"),
+        *(curves(units, counted, words) for counted, words in EQUAL.items()),
+        *(tables.equal_amounts(units, DEVELOPMENT, counted, name) for counted in EQUAL),
+        tag("p", esc(_ended(units)), class_="soft"),
+        *(_more(f"Equal characters and equal tokens, {slice_} slice", "".join(
+            tables.equal_amounts(units, slice_, counted, name) for counted in EQUAL
+        )) for slice_ in reworded),
+        tag("h4", f"Why needs were missed at {many(k, 'unit')}"),
+        *(tables.causes(units, slice_, name) for slice_ in units.slices()),
+        tag("p", esc(CAUSES), class_="soft"),
+        tag("h4", "What the encoder never saw"), tables.windows(units, name),
+        tag("p", "Anchor characters are summed over the development needs and the units that hold "
+            "them.", class_="soft"),
+        tag("h4", "Comparisons"), tables.in_view(units, params, name),
+        tag("p", esc(PAIRED), class_="soft"),
+        _more("All comparisons: every amount, both slices, each by itself",
+              tables.all_pairs(units, params, name)),
+        tag("p", "<code>spanwise show NEED_ID</code> prints what was retrieved for one need, unit "
+            "by unit, with the anchors that each holds.", class_="soft"),
+    ]
+    return tag("div", "".join(parts), class_="units", id=f"units-{name}")
+
+
+def _more(title: str, inner: str) -> str:
+    return tag("details", tag("summary", esc(title)) + inner) if inner else ""
+
+
+def _cut(units: UnitsRecord) -> str:
+    """What was cut, and by what rule."""
+    about = units.about
+    counts = [f"{count(n)} {name}" for name, n in about["units"].items()]
+    text = f"{TEXTS.get(about['representation'], about['representation'])} is cut in "
+    text += f"{many(len(counts), 'way')}: {listed(counts)}"
+    sizes = about.get("cut_by", {}).get("windows")
+    if sizes:
+        text += (
+            f" (of {many(sizes['size_tokens'], 'token')}, {count(sizes['overlap_tokens'])} shared "
+            "with the next)"
+        )
+    return (
+        f"{text}. A need is met where every anchor of one of its bundles is returned whole; the "
+        "same words in another place do not count."
+    )
+
+
+def _verdict(units: UnitsRecord, params: Params) -> str:
+    """What is held whole, then each retriever: who leads, and what is left at equal amounts."""
+    items = tag("li", tag("div", "Held", class_="key") + tag(
+        "div", tag("p", "Does what was retrieved hold the evidence whole?", class_="asks")
+        + tag("p", esc(whole(units)), class_="answer"),
+    ))
+    for retriever in units.retrievers():
+        found = told(units, params, retriever)
+        if found is None:
+            continue
+        items += tag("li", tag("div", esc(retriever), class_="key") + tag(
+            "div",
+            tag("p", "Which segmentation leads, and what is left of its lead at equal amounts?",
+                class_="asks")
+            + tag("p", esc(found.answer), class_="answer")
+            + tag("ul", "".join(tag("li", esc(text)) for text in found.left), class_="left")
+            + tag("p", esc(found.figures), class_="figures"),
+        ))
+    return tag("ol", items, class_="answers")
+
+
+def _judged(record: CorpusRecord, units: UnitsRecord) -> str:
+    """Who wrote the judgements, and what the slices are to one another."""
+    origin = str(dict(record.reports).get("ask", {}).get("origin"))
+    said = [JUDGES.get(origin, origin)]
+    if record.demonstration:
+        said.append(SAME_HAND)
+    for slice_ in units.slices():
+        said.append(f"The {slice_} slice has {tables.needs(units, slice_)}.")
+    if len(units.slices()) > 1:
+        said.append(REWORDED)
+    return " ".join(said)
+
+
+def _ended(units: UnitsRecord) -> str:
+    """How many lists were over before their budget was full."""
+    if not any(row["ended"] for key, row in units.means.items() if key[3] != "units"):
+        return "No list was over before its budget was full."
+    return (
+        "Lists that were over before their budget was full are counted beside the mean, as ended: "
+        "they return less than the others."
+    )

@@ -5,7 +5,8 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # What `make bundle` puts into remote/ beside the data: half an hour, or a language model, on two cores.
 COSTLY := induce@handbook label@handbook embed@handbook-minilm embed@handbook-mpnet \
-  index@handbook-minilm index@handbook-mpnet
+  index@handbook-minilm index@handbook-mpnet \
+  units-retrieve@handbook-minilm units-retrieve@handbook-mpnet
 INSTALL := .venv/bin/pip install --quiet --constraint constraints.txt
 
 .PHONY: repro test setup pull models ui lint bench bundle

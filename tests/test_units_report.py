@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import re
 import shutil
@@ -19,6 +20,7 @@ from spanwise.reporting import report
 from spanwise.reporting.gather import CorpusRecord, gather, units_record
 from spanwise.reporting.page import page as whole_page
 from spanwise.reporting.units import JUDGES, part
+from spanwise.reporting.units_plots import differences
 from spanwise.reporting.units_verdict import difference
 
 from . import reporting_world as world
@@ -290,6 +292,137 @@ def test_lists_that_ended_early_are_told(toy: CorpusRecord) -> None:
     full = {key: {**row, "ended": 0} for key, row in toy.units.means.items()}
     said = Page(part(replace(toy, units=replace(toy.units, means=full)), SETTINGS)).text()
     assert "No list was over before its budget was full." in said and " ended" not in said
+
+
+# ---------------------------------------------------------------- differences as they are drawn
+
+PAIRS = ("sections − blocks", "sections − windows", "windows − blocks")
+BUDGETS = {"code points": (200, 400, 800), "tokens": (30, 60, 120, 240)}
+
+Point = tuple[float, list[float], float, str, str]
+"""Place across in percent, ends of its interval, difference, mark, and what it says of itself."""
+
+
+def plotted(text: str, words: str) -> dict[str, dict[tuple[str, int], Point]]:
+    """retriever -> (pair, budget) -> its point; values are read off the panel's own scale."""
+    start = text.index(f"Differences of bundle coverage over the budget in {words},")
+    found: dict[str, dict[tuple[str, int], Point]] = {}
+    for panel in text[start : text.index("</figure>", start)].split('<p class="panel">')[1:]:
+        ticks = [(float(y), float(v.replace("−", "-"))) for y, v in re.findall(
+            r' y2="([\d.-]+)" class="grid"/><text x="0%" y="[\d.-]+">([^<]+)<', panel)]
+        (low, first), (high, last) = ticks[0], ticks[-1]
+
+        def value(y: str, low: float = low, first: float = first,
+                  each: float = (last - first) / (high - low)) -> float:
+            return first + (float(y) - low) * each
+
+        (zero,) = re.findall(r' y2="([\d.-]+)" class="zero"', panel)
+        assert value(zero) == pytest.approx(0, abs=1e-3)
+        points = found.setdefault(panel[: panel.index("<")], {})
+        for x, pair, amount, told_, inner in re.findall(
+            r'<svg x="([\d.]+)%" y="0" overflow="visible"><title>(.*?) at ([\d,]+): (.*?)</title>'
+            r"(.*?)</g></svg>", panel,
+        ):
+            ends = re.findall(r'<line y1="([\d.-]+)" y2="([\d.-]+)" class="reach', inner)
+            caps = re.findall(r'x1="-3" x2="3" y1="([\d.-]+)" y2="([\d.-]+)"', inner)
+            assert caps == [(end, end) for both in ends for end in both]
+            ((y, mark),) = re.findall(r"translate\(-5.6 ([\d.-]+)\) scale\(.8\)\">(.*)$", inner)
+            points[pair, int(amount.replace(",", ""))] = (
+                float(x), [value(end) for both in ends for end in both],
+                value(str(float(y) + 5.6)), mark, told_)
+        (said,) = re.findall(r"<desc>(.*?)</desc>", panel)
+        assert said == "; ".join(
+            f"{pair} at {amount:,}: {its[4]}" for (pair, amount), its in points.items())
+    return found
+
+
+@pytest.mark.parametrize("words", BUDGETS)
+def test_drawn_differences_are_the_tables_figures(
+    toy: CorpusRecord, tables: Tables, words: str
+) -> None:
+    text = part(toy, SETTINGS)
+    drawn = plotted(text, words)
+    assert list(drawn) == ["bm25", "minilm", "mpnet"]
+    left = sum(len(points) for points in drawn.values())
+    rows = tables.starting(
+        f"Bundle coverage at equal {words}, last unit cut short, development slice")
+    for group, pair, cells in rows:
+        retriever, kind = group.split(" · ")
+        if kind != "one segmentation minus another":
+            continue
+        for amount, cell in zip(BUDGETS[words], cells, strict=True):
+            _, ends, delta, _, said = drawn[retriever][pair, amount]
+            figures = [
+                float(n.replace("−", "-")) for n in re.findall(r"[+−]?\d\.\d{3}", cell)[:3]]
+            assert [delta, *ends] == pytest.approx(figures, abs=7e-4)  # three digits, and pixels
+            assert cell.split(" Holm p ")[0] == said
+            left -= 1
+    assert left == 0
+    at = [text.index(start) for start in (
+        f"Bundle coverage over the budget in {words},",
+        f"Differences of bundle coverage over the budget in {words},", f"At equal {words}, ")]
+    assert at == sorted(at)
+    caption = text[at[1] : text.index("</figcaption>", at[1])]
+    assert "Paired by need, documents resampled, 95% intervals" in caption
+
+
+@pytest.mark.parametrize("words", BUDGETS)
+def test_pairs_stand_side_by_side_and_differ_without_colour(toy: CorpusRecord, words: str) -> None:
+    text = part(toy, SETTINGS)
+    looks: dict[str, set[str]] = {}
+    for points in plotted(text, words).values():
+        sets = [[points[pair, amount][0] for pair in PAIRS] for amount in BUDGETS[words]]
+        places = [x for of in sets for x in of]
+        step = sets[1][0] - sets[0][0]
+        gaps = [right - left for left, right in itertools.pairwise(places)]
+        assert min(gaps) > step / 5 and places[0] > 15  # percent, that figures of the scale take
+        assert max(gaps) > 1.3 * min(gaps) and places[-1] < 97  # sets are told apart
+        for (pair, _), (*_, mark, _) in points.items():
+            looks.setdefault(pair, set()).add(mark)
+    assert list(looks) == list(PAIRS) and all(len(marks) == 1 for marks in looks.values())
+    marks = [next(iter(its)) for its in looks.values()]
+    assert len({re.sub(r"blue|orange|green|filled|hollow", "", mark) for mark in marks}) == 3
+    start = text.index(f"Differences of bundle coverage over the budget in {words},")
+    legend = text[text.index("<ul", start) : text.index("</ul>", start)]
+    assert re.findall(r"<li>(.*?)</li>", legend) == [
+        mark + pair for mark, pair in zip(marks, PAIRS, strict=True)]
+
+
+def test_what_was_not_compared_leaves_a_gap(toy: CorpusRecord) -> None:
+    assert toy.units is not None
+    before = plotted(differences(toy.units, "tokens", "tokens"), "tokens")
+
+    def at(pair: str, amount: int) -> tuple[str, str, int, str, str, str]:
+        a, b = (f"mpnet/{name}" for name in pair.split(" − "))
+        return ("development", "tokens-cut", amount, "covered", a, b)
+
+    rows = dict(toy.units.comparisons)
+    missing, unknown, bare = (PAIRS[0], 30), (PAIRS[2], 60), (PAIRS[1], 240)
+    del rows[at(*missing)]
+    figures = ("delta", "ci_low", "ci_high")
+    rows[at(*unknown)] = {**rows[at(*unknown)], **dict.fromkeys(figures), "reason": "no need"}
+    rows[at(*bare)] = {**rows[at(*bare)], **dict.fromkeys(figures[1:])}  # of one document alone
+    rows = {key: row for key, row in rows.items() if not key[4].startswith("minilm/")}
+    after = plotted(differences(replace(toy.units, comparisons=rows), "tokens", "tokens"), "tokens")
+    assert list(after) == ["bm25", "mpnet"]
+    assert set(before["mpnet"]) - set(after["mpnet"]) == {missing, unknown}
+    for key, (x, ends, delta, mark, _) in after["mpnet"].items():
+        was = before["mpnet"][key]
+        assert (x, mark) == (was[0], was[3]) and delta == pytest.approx(was[2], abs=1e-3)
+        assert ends == ([] if key == bare else pytest.approx(was[1], abs=1e-3))
+    text = part(replace(toy, units=replace(toy.units, comparisons=rows)), SETTINGS)
+    assert Page(text).text().count("Differences of bundle coverage over the budget") == 2
+    text = part(replace(toy, units=replace(toy.units, comparisons={})), SETTINGS)
+    assert "Differences of bundle coverage" not in text and "Bundle coverage over the" in text
+
+
+def test_no_differences_are_drawn_for_a_corpus_without_the_study(html: str, root: Path) -> None:
+    page = Page(html)
+    assert "Differences of bundle coverage" in page.text("c-toy")
+    assert "Differences of bundle coverage" not in page.text("c-harbour")
+    alone = whole_page([gather(root, "harbour", SETTINGS)], SETTINGS)
+    assert "Differences of bundle coverage" not in alone
+    assert differences(units_record({}, [], [], {}, []), "tokens", "tokens") == ""
 
 
 # ---------------------------------------------------------------- escaping, files

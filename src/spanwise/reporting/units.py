@@ -8,7 +8,7 @@ from spanwise.params import Params
 from spanwise.reporting import units_tables as tables
 from spanwise.reporting.gather import DEVELOPMENT, CorpusRecord, UnitsRecord
 from spanwise.reporting.markup import count, esc, listed, many, standing, tag
-from spanwise.reporting.units_plots import curves
+from spanwise.reporting.units_plots import curves, differences
 from spanwise.reporting.units_verdict import EQUAL, cutoff, told, whole
 
 TEXTS = {
@@ -70,7 +70,8 @@ def part(record: CorpusRecord, params: Params) -> str:
         *(tables.returned(units, slice_, name) for slice_ in units.slices()),
         tag("p", esc(COUNTING), class_="soft"),
         tag("h4", "At equal characters and equal tokens"),
-        *(curves(units, counted, words) for counted, words in EQUAL.items()),
+        *(draw(units, counted, words) for counted, words in EQUAL.items()
+          for draw in (curves, differences)),
         *(tables.equal_amounts(units, DEVELOPMENT, counted, name) for counted in EQUAL),
         tag("p", esc(_ended(units)), class_="soft"),
         *(_more(f"Equal characters and equal tokens, {slice_} slice", "".join(

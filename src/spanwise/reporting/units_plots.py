@@ -1,24 +1,32 @@
-"""Curves of the study of units: what is covered over the budget, one panel for each retriever."""
+"""Curves of the study of units over the budget, one panel for each retriever: what is covered, and
+how segmentations differ in it.
+"""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from spanwise.reporting.figures import Scale, sign
-from spanwise.reporting.gather import DEVELOPMENT, UnitsRecord
-from spanwise.reporting.markup import count, esc, tag
+from spanwise.reporting.figures import Scale, scale, sign
+from spanwise.reporting.gather import DEVELOPMENT, Row, UnitsRecord
+from spanwise.reporting.markup import count, esc, interval, signed, tag
+from spanwise.reporting.units_verdict import shared
 
 HEIGHT = 170
 LOOKS = (("square", "filled blue"), ("circle", "hollow orange"), ("diamond", "filled green"))
-"""Shape and look of each segmentation in turn: shape, filling and dashes tell them apart as well as
-colour does."""
+"""Shape and look of each segmentation, or pair of them, in turn: shape, filling and dashes tell
+them apart as well as colour does."""
 LABELS = 6
 """Budgets that are written under a panel at most."""
+SPREAD = 0.66
+"""Share of the way from one budget to the next that the pairs of one budget take side by side."""
 
 Line = tuple[str, str, Sequence[tuple[int, float]]]
 """Shape, look, and (amount, share) points, amounts rising."""
+
+Pair = tuple[str, str]
+"""Two segmentations: the first minus the second."""
 
 
 def curves(units: UnitsRecord, counted: str, words: str) -> str:
@@ -46,23 +54,68 @@ def curves(units: UnitsRecord, counted: str, words: str) -> str:
         return ""
     top = max(share for _, lines in panels for *_, points in lines for _, share in points)
     on = Scale(0.0, min(1.04, max(0.1, top * 1.12)))
-    legend = "".join(tag("li", sign(*look(i)) + esc(name)) for i, name in enumerate(names))
     caption = (
         f"Bundle coverage over the budget in {words}, {DEVELOPMENT} slice, the last unit cut short "
         "so that every segmentation returns the same amount. Budgets are spaced by their ratio."
     )
+    return _figure(caption, names, {
+        retriever: panel(
+            lines, on,
+            f"Bundle coverage by {words}, {retriever}: the figures stand in the table below",
+        ) for retriever, lines in panels
+    })
+
+
+def differences(units: UnitsRecord, counted: str, words: str) -> str:
+    """The figure of paired differences over the same budgets as `curves`, with their intervals.
+
+    What was not compared, or could not be estimated, leaves its place empty; "" where there is
+    nothing to draw.
+    """
+    basis = f"{counted}-cut"
+    pairs: dict[Pair, None] = {}
+    found: dict[str, dict[tuple[Pair, int], Row]] = {}
+    for (slice_, of, amount, measure, a, b), row in units.comparisons.items():
+        if (slice_, measure, row["family"]) != (DEVELOPMENT, "covered", "segmentation"):
+            continue
+        pair = (a.partition("/")[2], b.partition("/")[2])
+        pairs[pair] = None  # of every basis, so that a pair has one look in all figures
+        if of == basis and row["delta"] is not None:
+            found.setdefault(shared(row), {})[pair, amount] = row
+    values = [
+        row[key] for rows in found.values() for row in rows.values()
+        for key in ("delta", "ci_low", "ci_high") if row[key] is not None
+    ]
+    if not values:
+        return ""
+    on = scale([0.0, *values])
+    caption = (
+        f"Differences of bundle coverage over the budget in {words}, {DEVELOPMENT} slice, the last "
+        "unit cut short. Paired by need, documents resampled, 95% intervals, not corrected for the "
+        "number of pairs. Above zero, the first of a pair covers more. Budgets are evenly spaced. "
+        "All comparisons, below, hold every figure with Holm's p."
+    )
+    return _figure(caption, [" − ".join(pair) for pair in pairs], {
+        retriever: paired(
+            found[retriever], list(pairs), units.amounts(basis), on,
+            f"Differences of bundle coverage by {words}, {retriever}",
+        ) for retriever in units.retrievers() if retriever in found
+    })
+
+
+def _figure(caption: str, names: Sequence[str], panels: Mapping[str, str]) -> str:
+    """A caption, a legend of what has a look, and a panel for each retriever."""
+    legend = "".join(tag("li", sign(*look(i)) + esc(name)) for i, name in enumerate(names))
     return tag("figure", tag("figcaption", esc(caption)) + tag("ul", legend, class_="legend") + tag(
         "div", "".join(
-            tag("div", tag("p", esc(retriever), class_="panel") + panel(
-                lines, on, f"Bundle coverage by {words}, {retriever}: "
-                "the figures stand in the table below"
-            )) for retriever, lines in panels
+            tag("div", tag("p", esc(retriever), class_="panel") + drawn)
+            for retriever, drawn in panels.items()
         ), class_="curves",
     ))
 
 
 def look(place: int) -> tuple[str, str]:
-    """Shape and look of a segmentation by its place."""
+    """Shape and look of a segmentation, or of a pair of them, by its place."""
     return LOOKS[place % len(LOOKS)]
 
 
@@ -76,28 +129,18 @@ def panel(lines: Sequence[Line], on: Scale, label: str) -> str:
     room = (high - low) or 1.0
     across = Scale(low - 0.2 * room, high + 0.12 * room)  # figures of the scale stand at the left
 
-    def y(value: float) -> float:
-        return round(HEIGHT * (1 - (value - on.low) / (on.high - on.low)), 2)
-
-    parts = []
-    for tick in on.ticks():
-        parts.append(f'<line x1="0%" x2="100%" y1="{y(tick):g}" y2="{y(tick):g}" class="grid"/>')
-        parts.append(f'<text x="0%" y="{y(tick) - 4:g}">{tick:.3g}</text>')
-    for amount in amounts[:: math.ceil(len(amounts) / LABELS)]:
-        parts.append(
-            f'<text x="{across.at(math.log(amount))}" y="{HEIGHT + 20}" text-anchor="middle">'
-            f"{count(amount)}</text>"
-        )
+    parts = _grid(on, {tick: f"{tick:.3g}" for tick in on.ticks()})
+    parts += _budgets(amounts, [across.at(math.log(amount)) for amount in amounts])
     for _, its, points in lines:
         for (left, first), (right, second) in itertools.pairwise(points):
             parts.append(
                 f'<line x1="{across.at(math.log(left))}" x2="{across.at(math.log(right))}" '
-                f'y1="{y(first):g}" y2="{y(second):g}" class="reach {esc(its)}"/>'
+                f'y1="{_y(on, first):g}" y2="{_y(on, second):g}" class="reach {esc(its)}"/>'
             )
     for shape, its, points in lines:
         parts += [
             # A nested svg is placed by percentage; a sign's own middle is at (7, 7).
-            f'<svg x="{across.at(math.log(amount))}" y="{y(share):g}" overflow="visible">'
+            f'<svg x="{across.at(math.log(amount))}" y="{_y(on, share):g}" overflow="visible">'
             f'<g transform="translate(-7 -7)">{sign(shape, its)}</g></svg>'
             for amount, share in points
         ]
@@ -105,3 +148,77 @@ def panel(lines: Sequence[Line], on: Scale, label: str) -> str:
         f'<svg class="ladder curve" width="100%" height="{HEIGHT + 28}" role="img" '
         f'aria-label="{esc(label)}">{"".join(parts)}</svg>'
     )
+
+
+def paired(
+    rows: Mapping[tuple[Pair, int], Row], pairs: Sequence[Pair], amounts: Sequence[int],
+    on: Scale, label: str,
+) -> str:
+    """One retriever's differences: at each budget the pairs side by side, each with its interval.
+
+    rows:    rows of UNIT_COMPARISONS that have a difference; what is absent leaves a gap.
+    amounts: at least one, rising; budgets stand at even steps, so that no two sets can meet.
+    on:      the vertical scale, shared by all panels; it holds 0.
+    """
+    room = (len(amounts) - 1) or 1
+    across = Scale(-0.34 * room, (len(amounts) - 1) + 0.16 * room)
+    ticks = on.ticks()
+    digits = max(len(f"{tick:g}".partition(".")[2]) for tick in ticks)
+    parts = _grid(on, {tick: signed(tick, digits) for tick in ticks})
+    zero = _y(on, 0.0)
+    parts.append(f'<line x1="0%" x2="100%" y1="{zero:g}" y2="{zero:g}" class="zero"/>')
+    parts += _budgets(amounts, [across.at(place) for place in range(len(amounts))])
+    told = []
+    for i, pair in enumerate(pairs):
+        aside = SPREAD * ((i + 0.5) / len(pairs) - 0.5)
+        for place, amount in enumerate(amounts):
+            row = rows.get((pair, amount))
+            if row is None:
+                continue
+            told.append(
+                f"{' − '.join(pair)} at {count(amount)}: {signed(row['delta'])} "
+                f"{interval(row['ci_low'], row['ci_high'])}"
+            )
+            parts.append(
+                f'<svg x="{across.at(place + aside)}" y="0" overflow="visible">'
+                f"<title>{esc(told[-1])}</title>{_whiskers(row, on, look(i)[1])}"
+                f'<g transform="translate(-5.6 {_y(on, row["delta"]) - 5.6:g}) scale(.8)">'
+                f"{sign(*look(i))}</g></svg>"
+            )
+    return (
+        f'<svg class="ladder paired" width="100%" height="{HEIGHT + 28}" role="img">'
+        f"<title>{esc(label)}</title><desc>{esc('; '.join(told))}</desc>{''.join(parts)}</svg>"
+    )
+
+
+def _grid(on: Scale, ticks: Mapping[float, str]) -> list[str]:
+    """Level lines with what stands above each, at the left."""
+    return [
+        f'<line x1="0%" x2="100%" y1="{_y(on, tick):g}" y2="{_y(on, tick):g}" class="grid"/>'
+        f'<text x="0%" y="{_y(on, tick) - 4:g}">{text}</text>' for tick, text in ticks.items()
+    ]
+
+
+def _budgets(amounts: Sequence[int], places: Sequence[str]) -> list[str]:
+    """Budgets under a panel, or every nth of them."""
+    every = math.ceil(len(amounts) / LABELS)
+    return [
+        f'<text x="{x}" y="{HEIGHT + 20}" text-anchor="middle">{count(amount)}</text>'
+        for amount, x in list(zip(amounts, places, strict=True))[::every]
+    ]
+
+
+def _whiskers(row: Row, on: Scale, its: str) -> str:
+    """The interval around an origin of its own, a short line across each end."""
+    if row["ci_low"] is None or row["ci_high"] is None:
+        return ""
+    low, high = _y(on, row["ci_low"]), _y(on, row["ci_high"])
+    return f'<line y1="{low:g}" y2="{high:g}" class="reach {esc(its)}"/>' + "".join(
+        f'<line x1="-3" x2="3" y1="{end:g}" y2="{end:g}" class="reach {esc(its)}"/>'
+        for end in (low, high)
+    )
+
+
+def _y(on: Scale, value: float) -> float:
+    """The place of a value in pixels from a panel's top."""
+    return round(HEIGHT * (1 - (value - on.low) / (on.high - on.low)), 2)

@@ -5,6 +5,7 @@ from spanwise.documents.records import load_documents, load_questions
 from spanwise.models import tokenizer
 from spanwise.structure.records import load_trees
 from spanwise.units.cutting import cut, cut_by
+from spanwise.units.identity import collection
 from spanwise.units.needs import anchored
 
 
@@ -30,7 +31,8 @@ def main(name: str) -> None:
         folder / "report.json",
         {
             "asked": True, "representation": anchors["representation"][0].as_py(),
-            "cut_by": cut_by(settings), "documents": len(documents), **counts,
+            "cut_by": cut_by(settings), "collection": collection(known),
+            "documents": len(documents), **counts,
             "units": {segmentation: found.num_rows for segmentation, found in manifests.items()},
         },
     )

@@ -2,6 +2,7 @@
 
 from spanwise import layout, params, schemas
 from spanwise.units.compare import comparisons, means
+from spanwise.units.needs import load as load_needs
 
 
 def main(name: str) -> None:
@@ -9,11 +10,21 @@ def main(name: str) -> None:
     scored, out = layout.stage("units-score", name), layout.stage("units-infer", name)
     asked = layout.read_report(scored / "report.json")["asked"]
     if asked:
+        folder = layout.stage("units", name)
+        needs = load_needs(
+            schemas.read(folder / "anchors.parquet", schemas.ANCHORS),
+            schemas.read(folder / "needs.parquet", schemas.NEEDS),
+        )
+        documents = {
+            need.need_id: sorted({need.doc_id, *(anchor.doc_id for anchor in need.anchors)})
+            for need in needs
+        }
         outcomes = schemas.read(scored / "outcomes.parquet", schemas.OUTCOMES).to_pylist()
         for file, schema, rows in (
             ("means.parquet", schemas.UNIT_MEANS, means(outcomes)),
             ("comparisons.parquet", schemas.UNIT_COMPARISONS, comparisons(
-                outcomes, list(settings.embedders), layout.LEXICAL, settings.inference
+                outcomes, list(settings.embedders), layout.LEXICAL, settings.inference,
+                documents,
             )),
         ):
             schemas.write(out / file, schema, schemas.table(schema, rows))

@@ -1,7 +1,5 @@
 """ranked lists of units -> outcomes at equal units, characters and tokens; frozen traces."""
 
-import pyarrow.compute as pc
-
 from spanwise import layout, params, schemas
 from spanwise.documents.records import load_documents
 from spanwise.models import tokenizer
@@ -35,12 +33,11 @@ def main(name: str) -> None:
         if retriever != layout.LEXICAL:
             rows = schemas.read(cell / "seen.parquet", schemas.SEEN).to_pylist()
             seen = {row["passage_id"]: row["seen"] for row in rows}
-        for segmentation, found in units.items():
-            held = Held(found, seen)
-            its = runs.filter(pc.equal(runs["segmentation"], segmentation))
-            judged, frozen = judge.judge(retriever, segmentation, held, its)
-            outcomes += judged
-            traces += frozen
+        judged, frozen = judge.retriever(
+            retriever, {name: Held(found, seen) for name, found in units.items()}, runs
+        )
+        outcomes += judged
+        traces += frozen
     for file, (schema, found) in tables(outcomes, traces).items():
         schemas.write(out / file, schema, found)
     layout.write_report(

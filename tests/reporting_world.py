@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import yaml
 
 from spanwise import layout, params, schemas
@@ -232,9 +231,8 @@ def _units(
             runs = lexical(manifests, known, asked, study.retrieval.bm25, study.units.depth)
         else:
             runs = _ranked(manifests, questions, study.units.depth, rng)
-        for segmentation, found in manifests.items():
-            its = runs.filter(pc.equal(runs["segmentation"], segmentation))
-            outcomes += judge.judge(retriever, segmentation, Held(found, seen), its)[0]
+        held = {segmentation: Held(found, seen) for segmentation, found in manifests.items()}
+        outcomes += judge.retriever(retriever, held, runs)[0]
         report: dict[str, Any] = {"asked": True}
         if seen:
             report |= {"window_tokens": 16, "beyond_window": beyond(manifests, seen, listed)}
@@ -250,7 +248,8 @@ def _units(
     schemas.write(root / layout.stage("units-score", name) / "outcomes.parquet",
                   schemas.OUTCOMES, kept)
     compared = compare.comparisons(
-        kept.to_pylist(), list(study.embedders), layout.LEXICAL, study.inference
+        kept.to_pylist(), list(study.embedders), layout.LEXICAL, study.inference,
+        {need.need_id: [need.doc_id, *(a.doc_id for a in need.anchors)] for need in listed},
     )
     for file, schema, rows in (
         ("means", schemas.UNIT_MEANS, compare.means(kept.to_pylist())),

@@ -17,12 +17,11 @@ from spanwise import layout, schemas
 from spanwise.errors import InputError
 from spanwise.params import Params, from_mapping
 from spanwise.tracking import Summary, track
-from spanwise.tracking import store as store_room
 from spanwise.tracking.place import ENVIRONMENT, place, prepare
 from spanwise.tracking.runs import Run, read_runs
 from spanwise.tracking.units import FIGURES, read_units
 from spanwise.units.compare import comparisons, means
-from spanwise.units.cutting import SEGMENTATIONS
+from spanwise.units.cutting import SEGMENTATIONS, cut_by
 from spanwise.units.outcomes import BASES, MEASURES
 from spanwise.units.reach import CAUSES
 
@@ -32,7 +31,9 @@ from .tracking_world import a_project, a_study
 RETRIEVERS = ("bm25", "minilm", "mpnet")
 RUNS = 27
 """3 retrievers + 3 x 3 segmentations + 3 x 3 pairs of segmentations + 2 x 3 embedders over BM25."""
-AMOUNTS = {"units": (1, 3), "characters": (100, 200), "tokens": (32, 64)}
+AMOUNTS = {"units": (1, 3), "characters": (100, 200), "tokens": (32, 64), "matched": (1, 3)}
+REPEATED = ("units", "matched")
+"""Bases over which pairs of segmentations are compared once more, over connected clusters."""
 # need -> document, slice and whether anything answers it
 NEEDS = {
     "n0": ("d0", "development", True), "n1": ("d1", "development", True),
@@ -40,6 +41,8 @@ NEEDS = {
     "n4": ("d1", "development", True), "n5": ("d2", "development", False),
     "n6": ("d0", "reworded", True), "n7": ("d1", "reworded", True),
 }
+ELSEWHERE = {"n1": "d2"}
+"""Needs with an anchor in another document too, so that d1 and d2 are one cluster."""
 Changed = dict[tuple[str, str, str], float]
 EXPERIMENT = "spanwise/units/toy"
 
@@ -52,6 +55,11 @@ def _quiet(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # A finished study of units ---------------------------------------------------------------------
+
+
+def within(doc_id: str, documents: int) -> str:
+    """The document in a study of that many."""
+    return f"d{int(doc_id[1]) % documents}"
 
 
 def outcome_rows(changed: Changed, documents: int = 3) -> list[dict[str, Any]]:
@@ -71,15 +79,15 @@ def outcome_rows(changed: Changed, documents: int = 3) -> list[dict[str, Any]]:
                         missed = basis == "units" and answered
                         rows.append({
                             "retriever": retriever, "segmentation": segmentation, "need_id": need,
-                            "doc_id": f"d{int(doc_id[1]) % documents}",
+                            "doc_id": within(doc_id, documents),
                             "slice": slice_, "type": "factoid", "basis": basis, "amount": amount,
                             "sufficient": sufficient if answered else None,
                             "covered": covered if answered else None,
                             "units": 1 + k, "characters": 90 + mark, "tokens": 20 + mark,
                             "ended": mark == 0,
-                            "sufficient_cause": CAUSES[(q + s) % 3]
+                            "sufficient_cause": CAUSES[(q + s) % len(CAUSES)]
                             if missed and not sufficient else None,
-                            "covered_cause": CAUSES[(q + s + 1) % 3]
+                            "covered_cause": CAUSES[(q + s + 1) % len(CAUSES)]
                             if missed and not covered else None,
                         })
     return rows
@@ -111,6 +119,7 @@ def a_units_project(
             "representation": "raw", "documents": 3, "development": 6,
             "development without an answer": 1, "reworded": 2, "anchors": 9,
             "units": {"blocks": 40, "sections": 20, "windows": 44},
+            "cut_by": cut_by(params), "collection": "c" * 64,
         }
         outcomes = outcome_rows(changed or {}, documents)
         infer = root / layout.stage("units-infer", "toy")
@@ -119,7 +128,13 @@ def a_units_project(
              outcomes),
             (infer / "means.parquet", schemas.UNIT_MEANS, means(outcomes)),
             (infer / "comparisons.parquet", schemas.UNIT_COMPARISONS, comparisons(
-                outcomes, list(params.embedders), layout.LEXICAL, params.inference)),
+                outcomes, list(params.embedders), layout.LEXICAL, params.inference,
+                {
+                    need: [within(doc_id, documents) for doc_id in (its[0], ELSEWHERE.get(need))
+                           if doc_id]
+                    for need, its in NEEDS.items()
+                },
+            )),
         ):
             schemas.write(path, schema, schemas.table(schema, rows))
     for retriever in RETRIEVERS:
@@ -225,22 +240,45 @@ def test_figures_of_a_comparison_and_the_means_that_it_is_of(world: World) -> No
     assert {row["slice"] for row in table} == {"development", "reworded"}
     compared = [run for run in world.runs.values() if run.kind == "comparison"]
     for run in compared:
-        rows = [row for row in table if row["name"] == run.name]
-        # 2 slices x 5 bases x 2 amounts x 2 measures
-        assert len(rows) == 40
+        a, b = run.params["a"], run.params["b"]
+        rows = [row for row in table if (row["a"], row["b"]) == (a, b)]
+        again = [row for row in rows if row["family"] == "connected"]
+        # 2 slices x 6 bases x 2 amounts x 2 measures; again 2 bases of one slice, in pairs of
+        # segmentations.
+        assert len(rows) - len(again) == 48
+        assert len(again) == (8 if run.tags["family"] == "segmentation" else 0)
         logged = dict(run.metrics)
         assert logged.pop("undefined_figures") == 0
         for row in rows:
             before = "reworded/" if row["slice"] == "reworded" else ""
+            prefix = "connected/" if row in again else before
             after = f"{row['basis']}/{row['measure']}_at_{row['amount']}"
             for figure in FIGURES:
-                assert logged.pop(f"{before}{figure}/{after}") == row[figure]
-            a, b = (world.runs[row[side]].metrics[f"{before}{after}"] for side in "ab")
-            assert run.metrics[f"{before}delta/{after}"] == pytest.approx(a - b)
+                assert logged.pop(f"{prefix}{figure}/{after}") == row[figure]
+            a_mean, b_mean = (
+                world.runs[row[side]].metrics[f"{before}{after}"] for side in "ab"
+            )
+            assert run.metrics[f"{prefix}delta/{after}"] == pytest.approx(a_mean - b_mean)
         assert not logged
     name = "mpnet/blocks - bm25/blocks"
     assert world.runs[name].metrics["n_questions/characters-cut/covered_at_100"] == 5
     assert world.runs[name].metrics["reworded/n_documents/units/sufficient_at_3"] == 2
+
+
+@pytest.mark.parametrize("basis", REPEATED)
+@pytest.mark.parametrize("retriever", RETRIEVERS)
+def test_the_same_difference_over_fewer_clusters_is_in_the_same_run(
+    world: World, retriever: str, basis: str
+) -> None:
+    run = world.runs[f"{retriever}/sections - {retriever}/blocks"]
+    assert run.tags["family"] == run.params["family"] == "segmentation"
+    for amount in AMOUNTS[basis]:
+        after = f"{basis}/covered_at_{amount}"
+        for figure in ("delta", "n_questions"):
+            assert run.metrics[f"connected/{figure}/{after}"] == run.metrics[f"{figure}/{after}"]
+        # d0, d1 and d2; d1 and d2 share a need's anchors.
+        assert run.metrics[f"n_documents/{after}"] == 3
+        assert run.metrics[f"connected/n_documents/{after}"] == 2
 
 
 def test_tags_say_what_a_run_is_of_and_that_it_only_explores(world: World) -> None:
@@ -312,6 +350,15 @@ def test_artifacts_are_the_rows_of_the_run_and_what_the_stages_reported(world: W
     assert held(name, "comparisons.parquet") == [
         row for row in rows["comparisons.parquet"] if row["name"] == name
     ]
+    # Rows over connected clusters lie beside those that they repeat.
+    name = "mpnet/sections - mpnet/windows"
+    assert held(name, "comparisons.parquet") == [
+        row for row in rows["comparisons.parquet"]
+        if row["name"] in (name, f"{name} (connected)")
+    ]
+    assert {row["family"] for row in held(name, "comparisons.parquet")} == {
+        "segmentation", "connected",
+    }
     top = world.runs["mpnet"]
     assert set(top.artifacts) == {
         "means.parquet", "comparisons.parquet", "units.json", "units-retrieve.json",
@@ -321,6 +368,8 @@ def test_artifacts_are_the_rows_of_the_run_and_what_the_stages_reported(world: W
         row for row in rows["comparisons.parquet"] if row["a"].startswith("mpnet/")
     ]
     assert json.loads(str(top.artifacts["units-retrieve.json"]))["window_tokens"] == 512
+    said = json.loads(str(top.artifacts["units.json"]))
+    assert said["collection"] == "c" * 64 and said["cut_by"] == cut_by(world.params)
     assert top.metrics == {
         "documents": 3, "development": 6, "development without an answer": 1, "reworded": 2,
         "anchors": 9, "distinct_texts": 104, "window_tokens": 512,
@@ -351,8 +400,22 @@ def test_one_document_has_differences_and_says_why_no_interval(tmp_path: Path) -
         )
     assert "delta/units/covered_at_3" in run.metrics
     assert not any("ci_low" in name or name.startswith("p/") for name in run.metrics)
-    # ci_low, ci_high, p and p_holm of 40 rows
-    assert run.metrics["undefined_figures"] == 160
+    # ci_low, ci_high, p and p_holm of 48 rows; no document can be joined to another.
+    assert run.metrics["undefined_figures"] == 4 * 48
+    assert not any(name.startswith("connected/") for name in run.metrics)
+
+
+def test_documents_that_are_all_connected_leave_the_interval_over_documents(tmp_path: Path) -> None:
+    params = a_units_project(tmp_path, documents=2)
+    run = named(read_units(tmp_path, params, "toy"))["bm25/sections - bm25/blocks"]
+    assert {name: said for name, said in run.tags.items() if name.startswith("reason.")} == {
+        "reason.connected": "one document: nothing to resample, so no interval and no p",
+    }
+    assert "ci_low/units/covered_at_3" in run.metrics
+    assert "connected/delta/units/covered_at_3" in run.metrics
+    assert not any(name.startswith(("connected/ci_", "connected/p")) for name in run.metrics)
+    # ci_low, ci_high, p and p_holm of the 8 rows
+    assert run.metrics["undefined_figures"] == 4 * 8
 
 
 # What does not fit ------------------------------------------------------------------------------
@@ -391,6 +454,13 @@ MEANS, COMPARISONS = "units-infer/toy/means.parquet", "units-infer/toy/compariso
     (lambda root: rewrite(root, COMPARISONS, schemas.UNIT_COMPARISONS,
                           lambda r: r | {"b": r["b"].replace("windows", "pages")}),
      r"'bm25/pages'.* are compared and have no outcomes"),
+    (lambda root: rewrite(root, COMPARISONS, schemas.UNIT_COMPARISONS,
+                          lambda r: None if r["family"] == "segmentation"
+                          and r["a"] == "bm25/windows" else r),
+     r"\[\('bm25/windows', 'bm25/blocks'\)\] are compared over connected clusters alone"),
+    (lambda root: rewrite(root, MEANS, schemas.UNIT_MEANS,
+                          lambda r: None if (r["basis"], r["amount"]) == ("matched", 3) else r),
+     r"results at \[1\] matched, params.yaml has \[1, 3\]"),
     (lambda root: rewrite(root, MEANS, schemas.UNIT_MEANS,
                           lambda r: None if r["amount"] == 64 else r),
      r"results at \[32\] tokens.*, params.yaml has \[32, 64\]"),
@@ -411,7 +481,7 @@ def test_results_that_contradict_the_settings_are_refused(tmp_path: Path) -> Non
     a_units_project(tmp_path)
     study = a_units_study()
     study["units"]["cutoffs"] = [1, 3, 5]
-    with pytest.raises(InputError, match=r"results at \[1, 3\] units, params.yaml has \[1, 3, 5\]"):
+    with pytest.raises(InputError, match=r"\[1, 3\] matched, params.yaml has \[1, 3, 5\]"):
         read_units(tmp_path, from_mapping(study), "toy")
     with pytest.raises(InputError, match=r"params\.yaml says `units: false` for toy"):
         read_units(tmp_path, from_mapping(a_units_study(asked=False)), "toy")
@@ -496,8 +566,8 @@ def test_every_run_holds_all_that_it_should_and_lies_below_its_retriever(
         files = client.list_artifacts(stored.info.run_id)
         assert {file.path for file in files} == run.artifacts.keys()
     got = client.download_artifacts(found["bm25/blocks"].info.run_id, "means.parquet", tmp_path)
-    # 2 slices x 5 bases x 2 amounts
-    assert schemas.read(Path(got), schemas.UNIT_MEANS).num_rows == 20
+    # 2 slices x 6 bases x 2 amounts
+    assert schemas.read(Path(got), schemas.UNIT_MEANS).num_rows == 24
 
 
 @pytest.mark.parametrize(("condition", "count"), [
@@ -508,6 +578,9 @@ def test_every_run_holds_all_that_it_should_and_lies_below_its_retriever(
     ("metrics.`units/covered_at_3` >= 0", 9), ("metrics.`reworded/units/covered_at_3` >= 0", 9),
     ("metrics.`tokens-cut/returned_characters_at_64` > 0", 9),
     ("metrics.`delta/characters-cut/covered_at_200` > -2", 15),
+    ("metrics.`matched/covered_at_3` >= 0", 9), ("metrics.`units/covered_cutoff_at_1` >= 0", 9),
+    ("metrics.`delta/matched/covered_at_3` > -2", 15),
+    ("metrics.`connected/n_documents/matched/covered_at_3` = 2", 9),
 ])
 def test_runs_can_be_searched(logged: Path, condition: str, count: int) -> None:
     assert len(runs_of(logged, condition)) == count
@@ -594,7 +667,7 @@ def test_an_interrupted_call_is_finished_by_the_next(
         write(path, schema, found)
 
     # BM25's own run and those of its segmentations are whole, its first comparison is not.
-    monkeypatch.setattr(store_room.schemas, "write", interrupted)
+    monkeypatch.setattr(schemas, "write", interrupted)
     with pytest.raises(KeyboardInterrupt):
         track(tmp_path, params)
     monkeypatch.undo()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, pairwise
+from functools import cached_property
+from itertools import combinations, pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ from spanwise.structure.native import native_tree
 from spanwise.text.tokens import words
 from spanwise.units.compare import SEGMENTATION_PAIRS, comparisons, means
 from spanwise.units.cutting import SEGMENTATIONS, cut
-from spanwise.units.identity import Parent, moved, parents, passage_id, resolve
+from spanwise.units.identity import Parent, collection, moved, parents, passage_id, resolve
 from spanwise.units.needs import Need, anchored, load
 from spanwise.units.outcomes import BASES, MEASURES, Held, Judge, beyond, tables
 from spanwise.units.ranking import dense, lexical, texts
@@ -429,6 +430,27 @@ def test_a_document_without_that_representation() -> None:
         parents([replace(manual(), raw=None)], "raw")
 
 
+def test_the_collection_is_all_parents_and_nothing_else() -> None:
+    """What a list depends on is every text that competed, not only those that it names."""
+    meter = read_document("meter", "# Meter\n\nThe lamp is amber.\n")
+    its = collection(parents([manual(), meter], "raw"))
+    assert its == collection(parents([meter, manual()], "raw"))
+    others = {
+        "added": [manual(), meter, read_document("blog", "A day.\n")],
+        "withdrawn": [manual()],
+        "edited": [manual(), read_document("meter", "# Meter\n\nThe lamp is ambra.\n")],
+        "its white space": [manual(), read_document("meter", "# Meter\n\nThe lamp is amber. \n")],
+        "another version": [manual(version="4"), meter],
+        "renamed": [manual(), read_document("metre", "# Meter\n\nThe lamp is amber.\n")],
+        # The same two texts under each other's names.
+        "exchanged": [read_document("meter", PUMP, version="1"),
+                      read_document("pump", "# Meter\n\nThe lamp is amber.\n", version="3")],
+    }
+    found = {name: collection(parents(documents, "raw")) for name, documents in others.items()}
+    assert len({its, *found.values()}) == 1 + len(others)
+    assert collection(parents([manual(), meter], "body")) != its
+
+
 def test_ids_differ_between_segmentations_versions_and_documents() -> None:
     text = "One paragraph.\n"
     ids, places = [], set()
@@ -629,14 +651,22 @@ class World:
     outcomes: list[Row]
     traces: list[Row]
 
-    def listed(self, row: Row) -> list[Row]:
-        """The units that one need's list names, best first."""
-        by_id = {unit["passage_id"]: unit for unit in self.units[row["segmentation"]]}
-        found = [
-            run for run in self.runs[row["retriever"]].to_pylist()
-            if (run["segmentation"], run["need_id"]) == (row["segmentation"], row["need_id"])
-        ]
-        return [by_id[run["passage_id"]] for run in sorted(found, key=lambda run: run["rank"])]
+    def listed(self, row: Row, segmentation: str = "") -> list[Row]:
+        """The units that one need's list names, best first; of the row's segmentation or another's.
+        """
+        return self._lists.get(
+            (row["retriever"], segmentation or row["segmentation"], row["need_id"]), []
+        )
+
+    @cached_property
+    def _lists(self) -> dict[tuple[str, str, str], list[Row]]:
+        by_id = {unit["passage_id"]: unit for rows in self.units.values() for unit in rows}
+        found: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
+        for retriever, table in self.runs.items():
+            for run in sorted(table.to_pylist(), key=lambda run: run["rank"]):
+                at = (retriever, run["segmentation"], run["need_id"])
+                found[at].append(by_id[run["passage_id"]])
+        return dict(found)
 
 
 @pytest.fixture(scope="module")
@@ -662,11 +692,11 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     judge = Judge(list(needs.values()), known, WORDS, JUDGED)
     outcomes, traces = [], []
     for name in RETRIEVERS:
-        for segmentation, rows in units.items():
-            its = runs[name].filter(pa.compute.equal(runs[name]["segmentation"], segmentation))
-            one, other = judge.judge(name, segmentation, Held(rows, seen[name]), its)
-            outcomes += one
-            traces += other
+        one, other = judge.retriever(
+            name, {place: Held(rows, seen[name]) for place, rows in units.items()}, runs[name]
+        )
+        outcomes += one
+        traces += other
     return World(known, needs, units, runs, seen, outcomes, traces)
 
 
@@ -695,10 +725,21 @@ def place(unit: Row) -> Piece:
     return unit["doc_id"], unit["start"], unit["end"]
 
 
-def returned(world: World, listed: Sequence[Row], basis: str, amount: int) -> list[Piece]:
-    """What a budget returns, piece by piece."""
+def of_sections(world: World, row: Row) -> int:
+    """Characters of the first sections that the need of an outcome has, as many as its amount."""
+    return sum(
+        len(world.known[unit["doc_id"]].text[unit["start"] : unit["end"]])
+        for unit in world.listed(row, "sections")[: row["amount"]]
+    )
+
+
+def returned(world: World, row: Row) -> list[Piece]:
+    """What an outcome's budget returns, piece by piece."""
+    listed, basis, amount = world.listed(row), row["basis"], row["amount"]
     if basis == "units":
         return [place(unit) for unit in listed[:amount]]
+    if basis == "matched":
+        basis, amount = "characters-cut", of_sections(world, row)
     kind, _, cutting = basis.partition("-")
     pieces: list[Piece] = []
     for unit in listed:
@@ -719,7 +760,7 @@ def returned(world: World, listed: Sequence[Row], basis: str, amount: int) -> li
 def test_every_outcome_is_that_of_sets_of_characters(world: World) -> None:
     for row in world.outcomes:
         need = world.needs[row["need_id"]]
-        pieces = returned(world, world.listed(row), row["basis"], row["amount"])
+        pieces = returned(world, row)
         given_back = [world.known[d].text[a:b] for d, a, b in pieces]
         assert row["units"] == len(pieces)
         assert row["characters"] == sum(map(len, given_back))
@@ -730,8 +771,7 @@ def test_every_outcome_is_that_of_sets_of_characters(world: World) -> None:
             continue
         assert row["sufficient"] == any(holds([piece], need) for piece in pieces)
         assert row["covered"] == holds(pieces, need)
-    amounts = 4 + 4 * (len(BASES) - 1)
-    assert len(world.outcomes) == 3 * 3 * len(ASKED) * amounts
+    assert len(world.outcomes) == 3 * 3 * len(ASKED) * 4 * len(BASES)
     tables(world.outcomes, world.traces)  # and they fit their schemas
     # The world is no trivial one: on each basis some needs are met, and some are not.
     for basis in BASES:
@@ -752,14 +792,81 @@ def test_cut_budgets_return_the_same_amount_unless_the_list_ends(world: World) -
     assert ended == {True, False}
 
 
+SAME = ("sufficient", "covered", "units", "characters", "tokens", "ended")
+
+
+def outcomes_at(world: World, basis: str, segmentation: str) -> dict[tuple[str, str, int], Row]:
+    return {
+        (row["retriever"], row["need_id"], row["amount"]): row for row in world.outcomes
+        if (row["basis"], row["segmentation"]) == (basis, segmentation)
+    }
+
+
+def test_matched_gives_each_need_the_characters_of_its_own_first_sections(world: World) -> None:
+    sections = outcomes_at(world, "units", "sections")
+    ended, cut_short = set(), 0
+    for segmentation in ("blocks", "windows"):
+        whole = outcomes_at(world, "units", segmentation)
+        matched = outcomes_at(world, "matched", segmentation)
+        assert matched.keys() == sections.keys()
+        for at, row in matched.items():
+            given_to = sections[at]["characters"]
+            assert given_to == of_sections(world, row)
+            assert row["characters"] <= given_to
+            assert row["ended"] == (row["characters"] < given_to)
+            ended.add(row["ended"])
+            cut_short += row["characters"] not in {
+                whole[(*at[:2], k)]["characters"] for k in JUDGED.cutoffs
+            }
+    assert ended == {True, False} and cut_short > 50
+    # The amounts are each need's own, and each retriever's.
+    assert len({row["characters"] for (_, _, k), row in sections.items() if k == 1}) > 5
+
+
+def test_matched_sections_are_sections_at_equal_units_without_causes(world: World) -> None:
+    whole = outcomes_at(world, "units", "sections")
+    matched = outcomes_at(world, "matched", "sections")
+    assert matched.keys() == whole.keys() and len(whole) == 3 * len(ASKED) * 4
+    for at, row in matched.items():
+        assert row == whole[at] | {
+            "basis": "matched", "sufficient_cause": None, "covered_cause": None,
+        }
+        # As any other segmentation would be, given just that many characters.
+        assert returned(world, row) == [place(unit) for unit in world.listed(row)[: at[2]]]
+
+
+def test_nothing_is_matched_without_sections_to_match(world: World) -> None:
+    judge = Judge(list(world.needs.values()), world.known, WORDS, JUDGED)
+    held = {name: Held(world.units[name], {}) for name in ("blocks", "windows")}
+    rows, _ = judge.retriever("bm25", held, world.runs["bm25"])
+    assert {row["segmentation"] for row in rows} == {"blocks", "windows"}
+    assert {row["basis"] for row in rows} == set(BASES) - {"matched"}
+    assert [row for row in rows if row["segmentation"] == "blocks"] == [
+        row for row in world.outcomes
+        if (row["retriever"], row["segmentation"]) == ("bm25", "blocks")
+        and row["basis"] != "matched"
+    ]
+
+
+def test_the_order_of_segmentations_makes_no_difference(world: World) -> None:
+    judge = Judge(list(world.needs.values()), world.known, WORDS, JUDGED)
+    found = []
+    for order in (("blocks", "sections", "windows"), ("windows", "blocks", "sections")):
+        held = {name: Held(world.units[name], world.seen["one"]) for name in order}
+        found.append(tables(*judge.retriever("one", held, world.runs["one"])))
+    assert found[0] == found[1]
+
+
 def test_a_list_that_fills_its_cutoff_has_not_ended(world: World) -> None:
     for row in world.outcomes:
         if row["basis"] == "units":
             assert row["ended"] == (row["units"] < row["amount"]), row
 
 
-def possible(places: Sequence[Piece], need: Need, k: int) -> bool:
-    """Whether any k of some places hold a bundle, by every choice of them."""
+def possible(places: Sequence[Piece], need: Need, k: int | None = None) -> bool:
+    """Whether any k of some places hold a bundle, by every choice of them; all, by default."""
+    if k is None:
+        return holds(places, need)
     wanted = characters([(a.doc_id, a.start, a.end) for a in need.anchors])
     able = [piece for piece in places if characters([piece]) & wanted]
     return any(
@@ -772,6 +879,7 @@ def test_each_miss_has_exactly_one_cause(world: World) -> None:
     for row in world.outcomes:
         need = world.needs[row["need_id"]]
         rows, seen = world.units[row["segmentation"]], world.seen[row["retriever"]]
+        whole = [place(unit) for unit in rows]
         begun = [
             (unit["doc_id"], unit["start"], min(unit["end"], unit["start"] + count))
             for unit in rows
@@ -781,16 +889,19 @@ def test_each_miss_has_exactly_one_cause(world: World) -> None:
             if row["basis"] != "units" or row[measure] != 0:
                 assert row[f"{measure}_cause"] is None
                 continue
-            k = 1 if measure == "sufficient" else row["amount"]
+            one, most = (1, 1) if measure == "sufficient" else (None, row["amount"])
             expected = (
-                "boundary" if not possible([place(unit) for unit in rows], need, k)
-                else "truncation" if not possible(begun, need, k) else "ranking"
+                "boundary" if not possible(whole, need, one)
+                else "cutoff" if not possible(whole, need, most)
+                else "truncation" if not possible(begun, need, most) else "ranking"
             )
             assert row[f"{measure}_cause"] == expected, row
-            found[row["retriever"]].add(expected)
-    assert found == {
-        "bm25": {"boundary", "ranking"}, "one": set(CAUSES), "two": set(CAUSES)
-    }
+            found[row["retriever"], measure].add(expected)
+    # A single unit is within any cutoff, and BM25 sees every character.
+    for retriever, measure in product(RETRIEVERS, MEASURES):
+        never = {"truncation"} if retriever == "bm25" else set()
+        never |= {"cutoff"} if measure == "sufficient" else set()
+        assert found[retriever, measure] == set(CAUSES) - never
 
 
 def test_traces_are_the_frozen_top_of_each_list(world: World) -> None:
@@ -863,7 +974,7 @@ def test_a_passage_that_is_no_unit_is_refused(world: World) -> None:
         pa.compute.equal(world.runs["bm25"]["segmentation"], "windows")
     )
     with pytest.raises(InputError, match="is no unit of this segmentation"):
-        judge.judge("bm25", "blocks", Held(world.units["blocks"], {}), its)
+        judge.judge("bm25", "blocks", Held(world.units["blocks"], {}), its, {})
 
 
 def test_what_the_encoder_never_saw(world: World) -> None:
@@ -892,7 +1003,7 @@ def test_what_the_encoder_never_saw(world: World) -> None:
 
 def test_means_are_those_of_each_slice(world: World) -> None:
     made = schemas.table(schemas.UNIT_MEANS, means(world.outcomes)).to_pylist()
-    assert len(made) == 3 * 3 * 2 * 20
+    assert len(made) == 3 * 3 * 2 * 4 * len(BASES)
     for row in made:
         mine = [
             o for o in world.outcomes
@@ -941,7 +1052,10 @@ def test_the_returned_text_audit(world: World) -> None:
         if o["retriever"] == "bm25" and o["need_id"] in ("silent", "none-silent")
     ]
     assert silent and {(o["units"], o["characters"], o["tokens"]) for o in silent} == {(0, 0, 0)}
-    assert all(o["ended"] for o in silent)
+    # Their lists are over before any budget is full, but for what no section returned either.
+    for o in silent:
+        nothing_to_match = o["basis"] == "matched" and o["segmentation"] != "sections"
+        assert o["ended"] != nothing_to_match
     # Needs without an answer return text, and it counts.
     assert any(o["characters"] > 0 and o["covered"] is None for o in world.outcomes)
 
@@ -959,7 +1073,7 @@ def test_overlapping_windows_count_again() -> None:
         for rank, unit in enumerate(units["windows"], start=1)
     ])
     judge = Judge([need], known, WORDS, few(cutoffs=[1, 3], characters=[37, 100]))
-    rows, _ = judge.judge("bm25", "windows", Held(units["windows"], {}), runs)
+    rows, _ = judge.judge("bm25", "windows", Held(units["windows"], {}), runs, {})
     at = {(row["basis"], row["amount"]): row for row in rows}
     assert (at["units", 3]["characters"], at["units", 3]["tokens"]) == (18 + 19 + 14, 4 + 4 + 3)
     # 37 code points hold the first two whole, and nothing of the third.
@@ -969,24 +1083,54 @@ def test_overlapping_windows_count_again() -> None:
 INFERENCE = InferenceSettings(iterations=300, seed=11, margin=0.01)
 
 
+def documents_of(world: World) -> dict[str, list[str]]:
+    """Of each need its own document and those of its anchors."""
+    return {
+        name: sorted({need.doc_id, *(anchor.doc_id for anchor in need.anchors)})
+        for name, need in world.needs.items()
+    }
+
+
+def clusters(groups: Collection[Collection[str]]) -> dict[str, frozenset[str]]:
+    """Of each document all that it is joined to, by growing sets until none grows."""
+    found = {name: frozenset(group) for group in groups for name in group}
+    while True:
+        grown = {
+            name: mine.union(*(group for group in groups if mine & set(group)))
+            for name, mine in found.items()
+        }
+        if grown == found:
+            return found
+        found = grown
+
+
+def compared(
+    world: World, documents: Mapping[str, Sequence[str]], embedders: Sequence[str] = RETRIEVERS[1:]
+) -> list[Row]:
+    rows = comparisons(world.outcomes, embedders, "bm25", INFERENCE, documents)
+    made: list[Row] = schemas.table(schemas.UNIT_COMPARISONS, rows).to_pylist()
+    return made
+
+
 def test_comparisons_are_the_statistics_of_the_paired_deltas(world: World) -> None:
-    rows = comparisons(world.outcomes, ["one", "two"], "bm25", INFERENCE)
-    made = schemas.table(schemas.UNIT_COMPARISONS, rows).to_pylist()
+    made = compared(world, documents_of(world))
     value = {
         (o["retriever"], o["segmentation"], o["slice"], o["basis"], o["amount"], o["need_id"]): o
         for o in world.outcomes
     }
+    joined = clusters(documents_of(world).values())
     families = defaultdict(list)
     for row in made:
         at = (row["slice"], row["basis"], row["amount"])
         (r, s), (other_r, other_s) = row["a"].split("/"), row["b"].split("/")
-        if row["family"] == "segmentation":
-            assert r == other_r and (s, other_s) in SEGMENTATION_PAIRS
-            families[(*at, row["measure"], r)].append(row)
-        else:
-            assert (row["family"], other_r) == ("retriever", "bm25") and r in ("one", "two")
+        if row["family"] == "retriever":
+            assert other_r == "bm25" and r in ("one", "two")
             assert s == other_s
-            families[(*at, row["measure"], s)].append(row)
+        else:
+            assert row["family"] in ("segmentation", "connected")
+            assert r == other_r and (s, other_s) in SEGMENTATION_PAIRS
+        within = s if row["family"] == "retriever" else r
+        families[(*at, row["measure"], row["family"], within)].append(row)
         names = sorted(n.need_id for n in world.needs.values() if n.slice == row["slice"])
         able = [name for name in names if world.needs[name].bundles]
         pairs = [
@@ -995,6 +1139,8 @@ def test_comparisons_are_the_statistics_of_the_paired_deltas(world: World) -> No
         ]
         deltas = [a - b for a, b in pairs]
         documents = [world.needs[name].doc_id for name in able]
+        if row["family"] == "connected":
+            documents = ["+".join(sorted(joined[doc_id])) for doc_id in documents]
         (expected,) = resample([Sample(deltas, documents)], INFERENCE.iterations, INFERENCE.seed)
         assert (row["delta"], row["ci_low"], row["ci_high"], row["p"], row["n_documents"]) == (
             expected.mean, expected.ci_low, expected.ci_high, expected.p, expected.n_documents
@@ -1002,15 +1148,73 @@ def test_comparisons_are_the_statistics_of_the_paired_deltas(world: World) -> No
         assert row["mean_a"] == pytest.approx(math.fsum(a for a, _ in pairs) / len(pairs))
         assert row["mean_b"] == pytest.approx(math.fsum(b for _, b in pairs) / len(pairs))
         assert (row["n_questions"], row["excluded"]) == (len(able), len(names) - len(able))
-        assert row["reason"] is None and row["name"] == f"{row['a']} - {row['b']}"
+        end = " (connected)" if row["family"] == "connected" else ""
+        assert row["reason"] is None and row["name"] == f"{row['a']} - {row['b']}{end}"
     for family in families.values():
-        assert len(family) == (3 if family[0]["family"] == "segmentation" else 2)
+        assert len(family) == (2 if family[0]["family"] == "retriever" else 3)
         assert [row["p_holm"] for row in family] == pytest.approx(
             reference_statistics.holm([row["p"] for row in family], len(family))
         )
-    # 2 slices, 20 amounts and 2 measures: 3 pairs for each of 3 retrievers, 2 for 3 segmentations.
-    assert len(made) == 2 * 20 * 2 * (3 * 3 + 3 * 2)
+    # 2 slices, 4 amounts of each basis and 2 measures: 3 pairs for each of 3 retrievers, 2 for 3
+    # segmentations; the former again for one slice and 2 bases.
+    assert len(made) == 2 * 4 * len(BASES) * 2 * (3 * 3 + 3 * 2) + 4 * 2 * 2 * 3 * 3
     assert len({(row["p"], row["delta"]) for row in made}) > 20
+
+
+def test_connected_clusters_are_fewer_and_the_difference_is_the_same(world: World) -> None:
+    """One need has anchors in the pump's manual and in the blog: what is one may move together."""
+    made = compared(world, documents_of(world))
+    plain = {
+        (row["slice"], row["basis"], row["amount"], row["measure"], row["name"]): row
+        for row in made if row["family"] == "segmentation"
+    }
+    again = [row for row in made if row["family"] == "connected"]
+    assert {(row["slice"], row["basis"]) for row in again} == {
+        ("development", "units"), ("development", "matched"),
+    }
+    assert {(row["a"], row["b"]) for row in again} == {
+        (row["a"], row["b"]) for row in plain.values()
+    }
+    moved_by_it = 0
+    for row in again:
+        name = row["name"].removesuffix(" (connected)")
+        first = plain[row["slice"], row["basis"], row["amount"], row["measure"], name]
+        for figure in ("delta", "mean_a", "mean_b", "n_questions", "excluded", "dz"):
+            assert row[figure] == first[figure]
+        # pump, meter and blog; pump and blog are one.
+        assert (row["n_documents"], first["n_documents"]) == (2, 3)
+        moved_by_it += (row["ci_low"], row["ci_high"]) != (first["ci_low"], first["ci_high"])
+    assert moved_by_it > 10
+
+
+@pytest.mark.parametrize("joining", [
+    # Through a third document that no other need is about.
+    {"scope": ["pump", "leaflet"], "code": ["leaflet", "meter"]},
+    # By needs that are about neither, in any order.
+    {"code": ["meter", "pump"]}, {"frozen-2": ["pump", "meter"]}, {"none": ["meter", "pump"]},
+])
+def test_clusters_are_joined_by_whatever_need_shares_them(
+    world: World, joining: dict[str, list[str]]
+) -> None:
+    apart = {name: [need.doc_id] for name, need in world.needs.items()}
+    rows = [row for row in compared(world, apart | joining) if row["family"] == "connected"]
+    assert rows and {row["n_documents"] for row in rows} == {2}
+    together = apart | joining | {"wait": ["pump", "blog"]}
+    rows = [row for row in compared(world, together) if row["family"] == "connected"]
+    assert {row["n_documents"] for row in rows} == {1}
+    assert {(row["ci_low"], row["ci_high"], row["p"], row["p_holm"]) for row in rows} == {
+        (None, None, None, None)
+    }
+    assert all(row["reason"].startswith("one document") for row in rows)
+
+
+def test_where_no_need_crosses_documents_nothing_is_repeated(world: World) -> None:
+    apart = {name: [need.doc_id] for name, need in world.needs.items()}
+    made = compared(world, apart)
+    assert {row["family"] for row in made} == {"segmentation", "retriever"}
+    # And what is there is not moved by what is repeated.
+    both = compared(world, documents_of(world))
+    assert made == [row for row in both if row["family"] != "connected"]
 
 
 def test_the_slices_stand_apart(world: World) -> None:
@@ -1020,7 +1224,11 @@ def test_the_slices_stand_apart(world: World) -> None:
         row | {measure: None if row[measure] is None else 1 - row[measure] for measure in MEASURES}
         for row in world.outcomes if row["slice"] == "reworded"
     ]
-    for table in (means, lambda rows: comparisons(rows, ["one", "two"], "bm25", INFERENCE)):
+
+    def differences(rows: Sequence[Row]) -> list[Row]:
+        return comparisons(rows, ["one", "two"], "bm25", INFERENCE, documents_of(world))
+
+    for table in (means, differences):
         both = [row for row in table(turned) if row["slice"] == "development"]
         assert both == table(kept)
         assert {row["slice"] for row in table(world.outcomes)} == {"development", "reworded"}
@@ -1028,8 +1236,8 @@ def test_the_slices_stand_apart(world: World) -> None:
 
 def test_bm25_alone_has_no_family_of_retrievers(world: World) -> None:
     lexical_only = [row for row in world.outcomes if row["retriever"] == "bm25"]
-    rows = comparisons(lexical_only, ["one"], "bm25", INFERENCE)
-    assert {row["family"] for row in rows} == {"segmentation"}
+    rows = comparisons(lexical_only, ["one"], "bm25", INFERENCE, documents_of(world))
+    assert {row["family"] for row in rows} == {"segmentation", "connected"}
 
 
 # ---------------------------------------------------------------- the scoped reset
@@ -1052,12 +1260,9 @@ def handbook() -> World:
     runs = lexical(units, known, [("s-d01", needs["s-d01"].text)], study.retrieval.bm25,
                    study.units.depth)
     judge = Judge([needs["s-d01"]], known, tokenizer, study.units)
-    outcomes, traces = [], []
-    for segmentation, rows in units.items():
-        its = runs.filter(pa.compute.equal(runs["segmentation"], segmentation))
-        one, other = judge.judge("bm25", segmentation, Held(rows, {}), its)
-        outcomes += one
-        traces += other
+    outcomes, traces = judge.retriever(
+        "bm25", {segmentation: Held(rows, {}) for segmentation, rows in units.items()}, runs
+    )
     return World(known, needs, units, {"bm25": runs}, {"bm25": {}}, outcomes, traces)
 
 

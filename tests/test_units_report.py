@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import itertools
 import json
 import re
 import shutil
@@ -20,15 +19,16 @@ from spanwise.reporting import report
 from spanwise.reporting.gather import CorpusRecord, gather, units_record
 from spanwise.reporting.page import page as whole_page
 from spanwise.reporting.units import JUDGES, part
-from spanwise.reporting.units_plots import differences
 from spanwise.reporting.units_verdict import difference
+from spanwise.units import compare
 
 from . import reporting_world as world
 from .reference_reporting import Page
 
 SETTINGS = world.settings()
-NAMES = ("blocks", "sections", "windows")
-CAUSES = ("boundary", "truncation", "ranking")
+NAMES = {"blocks": "blocks", "sections": "sections", "12-token windows": "windows"}
+"""A segmentation as the page has it -> as tables have it."""
+CAUSES = ("boundary", "cutoff", "truncation", "ranking")
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +124,7 @@ def test_equal_units_are_the_tables_figures(
     assert [(group, name) for group, name, _ in rows] == [
         (r, s) for r in ("bm25", "minilm", "mpnet") for s in NAMES]
     for retriever, name, cells in rows:
-        found = [one(means, retriever, name, slice_, "units", k) for k in (1, 2, 3)]
+        found = [one(means, retriever, NAMES[name], slice_, "units", k) for k in (1, 2, 3)]
         assert cells == [f"{r[m]:.3f}" for r in found for m in ("sufficient", "covered")]
 
 
@@ -142,7 +142,7 @@ def test_what_was_returned_is_the_mean_over_all_needs(
             (k, size) for size in ("characters", "tokens") for k in (1, 2, 3)
         ):
             mine = [r for r in outcomes if (r["retriever"], r["segmentation"], r["slice"]) == (
-                retriever, name, slice_) and (r["basis"], r["amount"]) == ("units", k)]
+                retriever, NAMES[name], slice_) and (r["basis"], r["amount"]) == ("units", k)]
             assert len(mine) == len(needs)
             text = f"{sum(r[size] for r in mine) / len(mine):,.1f}"
             ended = sum(r["ended"] for r in mine)
@@ -161,13 +161,45 @@ def test_equal_amounts_keep_whole_units_and_cut_ones_apart(
     assert len(rows) == 3 * 2 * 3
     for group, name, cells in rows:
         retriever, kind = group.split(" · ")
-        found = [one(means, retriever, name, slice_, counted + kinds[kind], a) for a in amounts]
-        expected = []
-        for r in found:
-            ended = f" {r['ended']} ended" if r["ended"] else ""
-            expected += [f"{r['sufficient']:.3f}", f"{r['covered']:.3f}",
-                         f"{r[counted]:,.1f}{ended}"]
-        assert cells == expected
+        basis = counted + kinds[kind]
+        assert cells == held(
+            [one(means, retriever, NAMES[name], slice_, basis, a) for a in amounts], counted)
+
+
+def held(rows: list[dict[str, Any]], counted: str) -> list[str]:
+    """What a table of budgets says of some means."""
+    cells = []
+    for r in rows:
+        ended = f" {r['ended']} ended" if r["ended"] else ""
+        cells += [f"{r['sufficient']:.3f}", f"{r['covered']:.3f}", f"{r[counted]:,.1f}{ended}"]
+    return cells
+
+
+@pytest.mark.parametrize("slice_", ["development", "reworded"])
+def test_each_need_is_given_as_much_as_its_first_sections_have(
+    root: Path, tables: Tables, means: list[dict[str, Any]], slice_: str
+) -> None:
+    rows = tables.starting(f"At the same amount of text, need by need, {slice_} slice")
+    assert [(r, NAMES[s]) for r, s, _ in rows] == [
+        (r, s) for r in ("bm25", "minilm", "mpnet") for s in NAMES.values()]
+    for retriever, name, cells in rows:
+        assert cells == held(
+            [one(means, retriever, NAMES[name], slice_, "matched", k) for k in (1, 2, 3)],
+            "characters")
+        if name == "sections":
+            for k, text in zip((1, 2, 3), cells[2::3], strict=True):
+                its = one(means, retriever, name, slice_, "units", k)
+                assert text.startswith(f"{its['characters']:,.1f}")
+    path = root / layout.stage("units-score", "toy") / "outcomes.parquet"
+    outcomes = schemas.read(path, schemas.OUTCOMES).to_pylist()
+    given = {
+        (r["retriever"], r["need_id"], r["amount"]): r["characters"] for r in outcomes
+        if (r["segmentation"], r["basis"]) == ("sections", "units")}
+    matched = [r for r in outcomes if r["basis"] == "matched"]
+    assert len(matched) == 3 * len(given) and not all(r["ended"] for r in matched)
+    for r in matched:
+        its = given[r["retriever"], r["need_id"], r["amount"]]
+        assert r["characters"] == its or (r["ended"] and r["characters"] < its)
 
 
 @pytest.mark.parametrize("slice_", ["development", "reworded"])
@@ -179,14 +211,40 @@ def test_causes_sum_to_the_misses_that_were_judged(
     seen = set()
     for retriever, name, cells in tables.starting(f"Misses at 3 units by cause, {slice_} slice"):
         mine = [r for r in outcomes if (r["retriever"], r["segmentation"], r["slice"]) == (
-            retriever, name, slice_) and (r["basis"], r["amount"]) == ("units", 3)]
-        for measure, told_ in (("sufficient", cells[:4]), ("covered", cells[4:])):
+            retriever, NAMES[name], slice_) and (r["basis"], r["amount"]) == ("units", 3)]
+        for measure, told_ in (("sufficient", cells[:5]), ("covered", cells[5:])):
             missed = [r for r in mine if r[measure] == 0]
             counts = [sum(r[f"{measure}_cause"] == c for r in missed) for c in CAUSES]
             assert [int(n) for n in told_] == [len(missed), *counts]
             assert sum(counts) == len(missed)
             seen |= {c for c, n in zip(CAUSES, counts, strict=True) if n}
     assert seen == set(CAUSES) or slice_ == "reworded"  # or the sum shows little
+
+
+@pytest.mark.parametrize("slice_", ["development", "reworded"])
+def test_what_no_number_of_units_can_hold_is_told(
+    root: Path, toy: CorpusRecord, slice_: str
+) -> None:
+    path = root / layout.stage("units-score", "toy") / "outcomes.parquet"
+    outcomes = [r for r in schemas.read(path, schemas.OUTCOMES).to_pylist()
+                if (r["slice"], r["basis"]) == (slice_, "units")]
+    text = Page(part(toy, SETTINGS)).text()
+    (said,) = re.findall(
+        rf"of (\d+) needs? with an answer in the {slice_} slice these can never be covered: "
+        r"(.*?)\. No single unit holds a bundle of these: (.*?)\.", text)
+    assert int(said[0]) == len({r["need_id"] for r in outcomes if r["covered"] is not None})
+    for measure, of in zip(("covered", "sufficient"), said[1:], strict=True):
+        counts = re.findall(r"(\d+) in ([\w -]+?)(?:,| and|$)", of)
+        told_ = {NAMES[name]: int(n) for n, name in counts}
+        for retriever in ("bm25", "minilm", "mpnet"):
+            for k in (1, 2, 3):  # neither of them can make a difference
+                assert told_ == {name: sum(
+                    r[f"{measure}_cause"] == "boundary" for r in outcomes if (
+                        r["retriever"], r["segmentation"], r["amount"]) == (retriever, name, k)
+                ) for name in NAMES.values()}
+    assert "Blank lines between units lie in no unit" in text
+    for cause in CAUSES:
+        assert f"<dt>{cause}</dt>" in part(toy, SETTINGS)
 
 
 def test_what_encoders_never_saw_is_told_for_each_segmentation(
@@ -196,7 +254,8 @@ def test_what_encoders_never_saw_is_told_for_each_segmentation(
     for embedder in ("minilm", "mpnet"):
         path = root / layout.cell("units-retrieve", "toy", embedder) / "report.json"
         told_ = layout.read_report(path)["beyond_window"]
-        mine = {name: cells for group, name, cells in rows if group.startswith(f"{embedder} ·")}
+        mine = {NAMES[name]: cells for group, name, cells in rows if group == (
+            f"{embedder} · window of 16 tokens, special ones included, as params.yaml asks")}
         assert mine == {n: [f"{v:,}" for v in counts.values()] for n, counts in told_.items()}
         assert int(mine["sections"][1]) > 0
     assert not any(group.startswith("bm25") for group, _, _ in rows)
@@ -205,13 +264,16 @@ def test_what_encoders_never_saw_is_told_for_each_segmentation(
 def test_comparisons_in_view_and_all_of_them(root: Path, toy: CorpusRecord, tables: Tables) -> None:
     path = root / layout.stage("units-infer", "toy") / "comparisons.parquet"
     rows = schemas.read(path, schemas.UNIT_COMPARISONS).to_pylist()
-    shown = [("units", 3), ("characters", 400), ("characters-cut", 400), ("tokens", 60),
-             ("tokens-cut", 60)]
+    shown = [("units", 3), ("matched", 3), ("characters", 400), ("characters-cut", 400),
+             ("tokens", 60), ("tokens-cut", 60)]
+    assert re.findall(r"<th[^>]*>Pair</th>.*?</tr>", part(toy, SETTINGS))[0].count(
+        "characters of 3 sections, need by need") == 1
     found = tables.starting("Bundle coverage, development slice")
     assert len(found) == 3 * 3 + 3 * 2  # pairs of segmentations, and each embedder minus BM25
     for group, pair, cells in found:
         shared, kind = group.split(" · ")
-        a, b = pair.split(" − ")
+        a, b = (NAMES.get(name, name) for name in pair.split(" − "))
+        shared = NAMES.get(shared, shared)
         arms = ((f"{shared}/{a}", f"{shared}/{b}") if "segmentation" in kind
                 else (f"{a}/{shared}", f"{b}/{shared}"))
         for cell, (basis, amount) in zip(cells, shown, strict=False):
@@ -222,11 +284,13 @@ def test_comparisons_in_view_and_all_of_them(root: Path, toy: CorpusRecord, tabl
             assert (delta, low, high) == pytest.approx(
                 (row["delta"], row["ci_low"], row["ci_high"]), abs=6e-4)
             assert "Holm p " in cell
-        assert cells[5:] == [str(row[c]) for c in ("n_questions", "n_documents", "excluded")]
+        assert cells[6:] == [str(row[c]) for c in ("n_questions", "n_documents", "excluded")]
     every = sum(
         len(texts) for caption, of in tables.found.items() if " at equal " in caption
         for _, _, texts in of)
-    assert every == len(rows) == 2 * 2 * (3 + 2 * 3 + 2 * 4) * 15
+    assert every == len(rows) == 2 * 2 * (3 + 3 + 2 * 3 + 2 * 4) * 15
+    assert f"The page holds {len(rows):,} comparisons of this corpus; " in Page(
+        part(toy, SETTINGS)).text()
     clear = [r for r in rows if r["p_holm"] < 0.05 and r["ci_low"] * r["ci_high"] > 0
              and r["ci_low"] < r["ci_high"] and r["dz"] is not None]
     twice = [r for r in clear if (r["basis"], r["amount"]) in shown and r["slice"] == "development"]
@@ -244,6 +308,45 @@ def test_a_pair_reads_the_same_from_either_side(toy: CorpusRecord) -> None:
         assert one_way.delta == pytest.approx(
             toy.units.means["mpnet", a, "development", "units", 3]["covered"]
             - toy.units.means["mpnet", b, "development", "units", 3]["covered"])
+
+
+def test_connected_comparisons_stand_beside_the_others_and_change_none(
+    root: Path, toy: CorpusRecord, tables: Tables
+) -> None:
+    assert toy.units is not None
+    path = root / layout.stage("units-score", "toy") / "outcomes.parquet"
+    outcomes = schemas.read(path, schemas.OUTCOMES).to_pylist()
+    documents = {r["need_id"]: [r["doc_id"]] for r in outcomes}
+    documents["doc-0-q0"] = ["doc-0", "doc-1"]
+    rows = compare.comparisons(
+        outcomes, ["minilm", "mpnet"], "bm25", SETTINGS.inference, documents)
+    again = [r for r in rows if r["family"] == "connected"]
+    rows.sort(key=lambda r: r["family"] != "connected")  # where the first of two would be taken
+    units = units_record(toy.units.about, list(toy.units.means.values()), rows,
+                         toy.units.windows, toy.units.retrievers())
+    text = part(replace(toy, units=units), SETTINGS)
+    found = Tables(text)
+    new = {c: of for c, of in found.found.items() if c not in tables.found}
+    assert {c: of for c, of in found.found.items() if c not in new} == tables.found
+    assert [c.split(",")[0] for c in new] == [
+        "Sensitivity: bundle coverage", "Sensitivity: single-unit sufficiency"]
+    for of, measure in zip(new.values(), ("covered", "sufficient"), strict=True):
+        assert len(of) == 3 * 3
+        for group, pair, cells in of:
+            retriever = group.split(" · ")[0]
+            names = [f"{retriever}/{NAMES[name]}" for name in pair.split(" − ")]
+            for cell, basis in zip(cells, ("units", "matched"), strict=False):
+                (row,) = [r for r in again if (r["a"], r["b"]) == tuple(names) and (
+                    r["basis"], r["amount"], r["measure"]) == (basis, 3, measure)]
+                assert cell.split()[0] == f"{row['delta']:+.3f}".replace("-", "−").replace(
+                    "+0.000", "0.000")
+            assert cells[2:] == ["24", "7", "8"]  # of eight documents two are one cluster
+    assert "<th scope=\"col\" class=\"n\">Clusters</th>" in text
+    assert "Sensitivity" not in part(toy, SETTINGS)
+    apart = f"The page holds {len(rows) - len(again):,} comparisons of this corpus, and "
+    assert apart + "36 of them once more with connected" in Page(text).text()  # as many as shown
+    verdict = Page(part(toy, SETTINGS)).text().split("The segmentation that leads")[0]
+    assert Page(text).text().startswith(verdict)
 
 
 def test_slices_are_never_in_one_table(tables: Tables) -> None:
@@ -278,6 +381,7 @@ def test_who_judged_is_said(toy: CorpusRecord) -> None:
     text = Page(part(toy, SETTINGS)).text()
     assert JUDGES["authored"] in text
     assert "written by the same hand as the corpus" in text
+    assert "The wordings are by the same hand too" in text
     assert "agreement between the slices is no second confirmation" in text
     assert "headings, is cut in 3 ways: 64 blocks, 32 sections" in text
     assert "windows (of 12 tokens, 4 shared with the next)" in text
@@ -292,137 +396,6 @@ def test_lists_that_ended_early_are_told(toy: CorpusRecord) -> None:
     full = {key: {**row, "ended": 0} for key, row in toy.units.means.items()}
     said = Page(part(replace(toy, units=replace(toy.units, means=full)), SETTINGS)).text()
     assert "No list was over before its budget was full." in said and " ended" not in said
-
-
-# ---------------------------------------------------------------- differences as they are drawn
-
-PAIRS = ("sections − blocks", "sections − windows", "windows − blocks")
-BUDGETS = {"code points": (200, 400, 800), "tokens": (30, 60, 120, 240)}
-
-Point = tuple[float, list[float], float, str, str]
-"""Place across in percent, ends of its interval, difference, mark, and what it says of itself."""
-
-
-def plotted(text: str, words: str) -> dict[str, dict[tuple[str, int], Point]]:
-    """retriever -> (pair, budget) -> its point; values are read off the panel's own scale."""
-    start = text.index(f"Differences of bundle coverage over the budget in {words},")
-    found: dict[str, dict[tuple[str, int], Point]] = {}
-    for panel in text[start : text.index("</figure>", start)].split('<p class="panel">')[1:]:
-        ticks = [(float(y), float(v.replace("−", "-"))) for y, v in re.findall(
-            r' y2="([\d.-]+)" class="grid"/><text x="0%" y="[\d.-]+">([^<]+)<', panel)]
-        (low, first), (high, last) = ticks[0], ticks[-1]
-
-        def value(y: str, low: float = low, first: float = first,
-                  each: float = (last - first) / (high - low)) -> float:
-            return first + (float(y) - low) * each
-
-        (zero,) = re.findall(r' y2="([\d.-]+)" class="zero"', panel)
-        assert value(zero) == pytest.approx(0, abs=1e-3)
-        points = found.setdefault(panel[: panel.index("<")], {})
-        for x, pair, amount, told_, inner in re.findall(
-            r'<svg x="([\d.]+)%" y="0" overflow="visible"><title>(.*?) at ([\d,]+): (.*?)</title>'
-            r"(.*?)</g></svg>", panel,
-        ):
-            ends = re.findall(r'<line y1="([\d.-]+)" y2="([\d.-]+)" class="reach', inner)
-            caps = re.findall(r'x1="-3" x2="3" y1="([\d.-]+)" y2="([\d.-]+)"', inner)
-            assert caps == [(end, end) for both in ends for end in both]
-            ((y, mark),) = re.findall(r"translate\(-5.6 ([\d.-]+)\) scale\(.8\)\">(.*)$", inner)
-            points[pair, int(amount.replace(",", ""))] = (
-                float(x), [value(end) for both in ends for end in both],
-                value(str(float(y) + 5.6)), mark, told_)
-        (said,) = re.findall(r"<desc>(.*?)</desc>", panel)
-        assert said == "; ".join(
-            f"{pair} at {amount:,}: {its[4]}" for (pair, amount), its in points.items())
-    return found
-
-
-@pytest.mark.parametrize("words", BUDGETS)
-def test_drawn_differences_are_the_tables_figures(
-    toy: CorpusRecord, tables: Tables, words: str
-) -> None:
-    text = part(toy, SETTINGS)
-    drawn = plotted(text, words)
-    assert list(drawn) == ["bm25", "minilm", "mpnet"]
-    left = sum(len(points) for points in drawn.values())
-    rows = tables.starting(
-        f"Bundle coverage at equal {words}, last unit cut short, development slice")
-    for group, pair, cells in rows:
-        retriever, kind = group.split(" · ")
-        if kind != "one segmentation minus another":
-            continue
-        for amount, cell in zip(BUDGETS[words], cells, strict=True):
-            _, ends, delta, _, said = drawn[retriever][pair, amount]
-            figures = [
-                float(n.replace("−", "-")) for n in re.findall(r"[+−]?\d\.\d{3}", cell)[:3]]
-            assert [delta, *ends] == pytest.approx(figures, abs=7e-4)  # three digits, and pixels
-            assert cell.split(" Holm p ")[0] == said
-            left -= 1
-    assert left == 0
-    at = [text.index(start) for start in (
-        f"Bundle coverage over the budget in {words},",
-        f"Differences of bundle coverage over the budget in {words},", f"At equal {words}, ")]
-    assert at == sorted(at)
-    caption = text[at[1] : text.index("</figcaption>", at[1])]
-    assert "Paired by need, documents resampled, 95% intervals" in caption
-
-
-@pytest.mark.parametrize("words", BUDGETS)
-def test_pairs_stand_side_by_side_and_differ_without_colour(toy: CorpusRecord, words: str) -> None:
-    text = part(toy, SETTINGS)
-    looks: dict[str, set[str]] = {}
-    for points in plotted(text, words).values():
-        sets = [[points[pair, amount][0] for pair in PAIRS] for amount in BUDGETS[words]]
-        places = [x for of in sets for x in of]
-        step = sets[1][0] - sets[0][0]
-        gaps = [right - left for left, right in itertools.pairwise(places)]
-        assert min(gaps) > step / 5 and places[0] > 15  # percent, that figures of the scale take
-        assert max(gaps) > 1.3 * min(gaps) and places[-1] < 97  # sets are told apart
-        for (pair, _), (*_, mark, _) in points.items():
-            looks.setdefault(pair, set()).add(mark)
-    assert list(looks) == list(PAIRS) and all(len(marks) == 1 for marks in looks.values())
-    marks = [next(iter(its)) for its in looks.values()]
-    assert len({re.sub(r"blue|orange|green|filled|hollow", "", mark) for mark in marks}) == 3
-    start = text.index(f"Differences of bundle coverage over the budget in {words},")
-    legend = text[text.index("<ul", start) : text.index("</ul>", start)]
-    assert re.findall(r"<li>(.*?)</li>", legend) == [
-        mark + pair for mark, pair in zip(marks, PAIRS, strict=True)]
-
-
-def test_what_was_not_compared_leaves_a_gap(toy: CorpusRecord) -> None:
-    assert toy.units is not None
-    before = plotted(differences(toy.units, "tokens", "tokens"), "tokens")
-
-    def at(pair: str, amount: int) -> tuple[str, str, int, str, str, str]:
-        a, b = (f"mpnet/{name}" for name in pair.split(" − "))
-        return ("development", "tokens-cut", amount, "covered", a, b)
-
-    rows = dict(toy.units.comparisons)
-    missing, unknown, bare = (PAIRS[0], 30), (PAIRS[2], 60), (PAIRS[1], 240)
-    del rows[at(*missing)]
-    figures = ("delta", "ci_low", "ci_high")
-    rows[at(*unknown)] = {**rows[at(*unknown)], **dict.fromkeys(figures), "reason": "no need"}
-    rows[at(*bare)] = {**rows[at(*bare)], **dict.fromkeys(figures[1:])}  # of one document alone
-    rows = {key: row for key, row in rows.items() if not key[4].startswith("minilm/")}
-    after = plotted(differences(replace(toy.units, comparisons=rows), "tokens", "tokens"), "tokens")
-    assert list(after) == ["bm25", "mpnet"]
-    assert set(before["mpnet"]) - set(after["mpnet"]) == {missing, unknown}
-    for key, (x, ends, delta, mark, _) in after["mpnet"].items():
-        was = before["mpnet"][key]
-        assert (x, mark) == (was[0], was[3]) and delta == pytest.approx(was[2], abs=1e-3)
-        assert ends == ([] if key == bare else pytest.approx(was[1], abs=1e-3))
-    text = part(replace(toy, units=replace(toy.units, comparisons=rows)), SETTINGS)
-    assert Page(text).text().count("Differences of bundle coverage over the budget") == 2
-    text = part(replace(toy, units=replace(toy.units, comparisons={})), SETTINGS)
-    assert "Differences of bundle coverage" not in text and "Bundle coverage over the" in text
-
-
-def test_no_differences_are_drawn_for_a_corpus_without_the_study(html: str, root: Path) -> None:
-    page = Page(html)
-    assert "Differences of bundle coverage" in page.text("c-toy")
-    assert "Differences of bundle coverage" not in page.text("c-harbour")
-    alone = whole_page([gather(root, "harbour", SETTINGS)], SETTINGS)
-    assert "Differences of bundle coverage" not in alone
-    assert differences(units_record({}, [], [], {}, []), "tokens", "tokens") == ""
 
 
 # ---------------------------------------------------------------- escaping, files
@@ -483,8 +456,16 @@ def test_files_hold_every_row_of_the_tables(root: Path, means: list[dict[str, An
     pairs = schemas.read(path, schemas.UNIT_COMPARISONS)
     assert len(rows("tables/units-comparisons.csv")) == pairs.num_rows
     drawn = rows("plots/units.csv")
-    assert len(drawn) == len(means)
-    assert {(r["corpus"], r["basis"]) for r in drawn} == {("toy", m["basis"]) for m in means}
+    assert list(drawn[0]) == [
+        "corpus", "retriever", "segmentation", "amount", "covered", "sufficient", "line"]
+    assert [(r["retriever"], r["segmentation"], int(r["amount"])) for r in drawn] == [
+        (r, s, a) for r in ("bm25", "minilm", "mpnet") for s in NAMES.values()
+        for a in (200, 400, 800)]
+    for r in drawn:
+        its = one(means, r["retriever"], r["segmentation"], "development", "characters-cut",
+                  int(r["amount"]))
+        assert (float(r["covered"]), float(r["sufficient"])) == (its["covered"], its["sufficient"])
+        assert (r["corpus"], r["line"]) == ("toy", f"{r['retriever']} {r['segmentation']}")
 
 
 def test_a_missing_artifact_of_the_study_is_named(root: Path, tmp_path: Path) -> None:

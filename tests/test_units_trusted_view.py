@@ -5,6 +5,7 @@ The stages' own scripts run, but for the encoder: its lists are made of seeded v
 
 from __future__ import annotations
 
+import hashlib
 import json
 import runpy
 from collections.abc import Callable, Sequence
@@ -252,8 +253,51 @@ def test_questions_about_what_was_left_out_are_counted(project: Path) -> None:
         # pump has 7 blocks, 3 sections and 27 words, meter 6, 3 and 23; windows of 6 words step on
         # by 4: the first six words and, of the other 21 and 17, six and five more windows.
         "units": {"blocks": 7 + 6, "sections": 3 + 3, "windows": 7 + 6},
+        # All that a list rests on: the settings of the study, and each text that was permitted.
+        "cut_by": {
+            "windows": {"size_tokens": 6, "overlap_tokens": 2}, "cutoffs": [1, 2, 3],
+            "characters": [40, 400], "tokens": [8, 80], "depth": 6, "tokenizer": "words",
+        },
+        "collection": hashlib.sha256("".join(
+            f"{name}\0{version}\0{hashlib.sha256(text.encode()).hexdigest()}\0"
+            for name, version, text in (("meter", "1", METER), ("pump", "3", PUMP))
+        ).encode()).hexdigest(),
     }
     assert {name: report[name] for name in expected} == expected
+
+
+def test_documents_that_share_a_need_are_one_cluster_and_what_was_left_out_joins_none(
+    project: Path,
+) -> None:
+    files: dict[str, str | bytes] = {
+        name: f"# {name}\n\nThe {name} valve has a code, E1.\n"
+        for name in ("lamp.md", "plug.md", "gate.md")
+    }
+    asked = [
+        *QUESTIONS,
+        question("lamp", "lamp", "The lamp.md valve"), question("plug", "plug", "a code"),
+        question("gate", "gate", "a code"),
+        {"id": "two", "document": "lamp", "question": "What code has the valve?", "anchors": [
+            {"quote": "a code"}, {"quote": "a code", "document": "plug"}]},
+        # Of the notes nothing may be opened, so that this one is left out whole.
+        {"id": "closed-too", "document": "gate", "question": "And the code?", "anchors": [
+            {"quote": "a code"}, {"quote": "a code", "document": "meter"},
+            {"quote": MARKERS["secret"][2], "document": "notes"}]},
+    ]
+    manifest = MANIFEST + "".join(f"- {{path: {name}}}\n" for name in files)
+    write(project, LEFT_OUT | files | {
+        "manifest.yaml": manifest, "questions.yaml": yaml.safe_dump(asked),
+    })
+    run(STAGES)
+    table = schemas.read(
+        layout.stage("units-infer", "toy") / "comparisons.parquet", schemas.UNIT_COMPARISONS
+    )
+    found: dict[str, set[tuple[int, int]]] = {}
+    for row in table.to_pylist():
+        if row["slice"] == "development":
+            found.setdefault(row["family"], set()).add((row["n_questions"], row["n_documents"]))
+    # Needs of pump (1), meter (2), lamp (2), plug (1) and gate (1); lamp and plug are one.
+    assert found == {"segmentation": {(7, 5)}, "retriever": {(7, 5)}, "connected": {(7, 4)}}
 
 
 def test_a_corpus_that_is_not_asked_for_has_no_units(project: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,8 +17,8 @@ from spanwise import schemas
 from spanwise.reporting.figures import Scale
 from spanwise.reporting.gather import UnitsRecord, units_record
 from spanwise.reporting.units_plots import HEIGHT, curves, panel
-from spanwise.reporting.units_tables import causes, equal_units
-from spanwise.reporting.units_verdict import cutoff, middle, of_row, told, whole
+from spanwise.reporting.units_tables import causes, equal_units, matched, never
+from spanwise.reporting.units_verdict import cutoff, middle, named, of_row, told, whole
 from spanwise.units import compare
 
 from . import reporting_world as world
@@ -43,7 +44,7 @@ def study(held: Held, documents: int = 12, cutoffs: tuple[int, ...] = (1, 3)) ->
             },
         }
         for name in NAMES for d in range(documents) for n in range(4)
-        for basis, amounts in (("units", cutoffs), ("characters", (400,)),
+        for basis, amounts in (("units", cutoffs), ("matched", cutoffs), ("characters", (400,)),
                                ("characters-cut", (400,)), ("tokens", (60,)), ("tokens-cut", (60,)))
         for amount in amounts
     ]
@@ -51,7 +52,9 @@ def study(held: Held, documents: int = 12, cutoffs: tuple[int, ...] = (1, 3)) ->
     tables = [
         schemas.table(schema, made).to_pylist() for schema, made in (
             (schemas.UNIT_MEANS, compare.means(kept)),
-            (schemas.UNIT_COMPARISONS, compare.comparisons(kept, [], "bm25", SETTINGS.inference)),
+            (schemas.UNIT_COMPARISONS, compare.comparisons(
+                kept, [], "bm25", SETTINGS.inference,
+                {row["need_id"]: [row["doc_id"]] for row in kept})),
         )
     ]
     about = {"asked": True, "representation": "raw", "units": dict.fromkeys(NAMES, 9)}
@@ -73,55 +76,94 @@ def lead(leader: str, equal: Held) -> Held:
     return held
 
 
-def said(units: UnitsRecord) -> tuple[str, str]:
-    """The answer and what is left, as one text each."""
+def said(units: UnitsRecord) -> tuple[str, str, str]:
+    """What is said at equal units, at the same amount need by need, and of budgets."""
     found = told(units, SETTINGS, "bm25")
-    assert found is not None
-    return found.answer, " ".join(found.left)
+    assert found is not None and found.equal is not None
+    for text in (found.answer, found.equal, *found.alone):
+        assert " left" not in text and "vanish" not in text and "chance" not in text
+    start = "At the same amount of text, need by need (as many characters as its first "
+    assert found.equal.startswith(start)
+    return found.answer, found.equal.partition("), ")[2], " ".join(found.alone)
+
+
+FIGURE = r"[+−]?\d\.\d{3} \[[^]]+\]"
+CLEAR = ": the interval does not hold 0 after Holm's correction over this retriever's 3 pairs."
+
+
+def apart(units: UnitsRecord, basis: str, leader: str) -> dict[str, str]:
+    """other -> how the leader differs from it, as the words are to have it; from the rows."""
+    found = {}
+    for r in units.comparisons.values():
+        arms = [r[arm].partition("/")[2] for arm in ("a", "b")]
+        if (r["basis"], r["measure"], r["amount"] == 1) != (basis, "covered", False):
+            continue
+        if leader in arms:
+            ends = (r["delta"], r["ci_low"], r["ci_high"])
+            if arms[1] == leader:
+                ends = (-ends[0], -ends[2], -ends[1])
+            texts = [f"{end:+.3f}".replace("-", "−") for end in ends]
+            texts = ["0.000" if text[1:] == "0.000" else text for text in texts]
+            found[next(arm for arm in arms if arm != leader)] = "{} [{}, {}]".format(*texts)
+    return found
 
 
 @pytest.mark.parametrize("leader", NAMES)
-def test_a_lead_that_vanishes_at_equal_amounts_is_said_so(leader: str) -> None:
+def test_each_amount_has_its_own_difference_and_interval(leader: str) -> None:
     # A third of the documents goes one way, a third the other: the means are level.
-    answer, left = said(study(lead(leader, lambda name, _, d, n: (
-        n < 2 + wobble(d) * (1 if name == leader else -1)))))
-    others = " and ".join(name for name in NAMES if name != leader)
+    units = study(lead(leader, lambda name, _, d, n: (
+        n < 2 + wobble(d) * (1 if name == leader else -1))))
+    answer, equal, alone = said(units)
+    others = [name for name in NAMES if name != leader]
     assert answer.startswith(f"At 3 units {leader} come out ahead in bundle coverage, 0.750; ")
-    assert f"The lead over {others} is more than chance alone would give." in answer
-    assert answer.endswith("At equal characters and equal tokens it vanishes, and what is left is "
-                           "undetermined.")
-    assert left.count("vanishes, 0.000 [") == left.count("of +0.500: undetermined") == 4 * 2
+    figures = apart(units, "units", leader)
+    between = " and ".join(f"{figures[name]} to {name}" for name in others)
+    assert answer.endswith(f"The difference is {between}{CLEAR}") and "+0.500 [" in between
+    figures = apart(units, "matched", leader)
+    between = " and ".join(f"{figures[name]} to {name}" for name in others)
+    assert equal == f"the difference is {between}: undetermined."
+    assert all(figure.startswith("0.000 [−") for figure in figures.values())
+    for basis in ("characters-cut", "tokens-cut"):
+        for name, figure in apart(units, basis, leader).items():
+            assert f"{leader} − {name} {figure}, undetermined" in alone
+    assert alone.startswith("400 code points, the last unit cut short: ")
+    assert " 60 tokens, the last unit cut short: " in alone
 
 
-def test_an_interval_that_still_holds_the_lead_does_not_make_it_vanish() -> None:
-    # At equal amounts the leader gains two needs in some documents, and loses some in others.
-    answer, left = said(study(lead("blocks", lambda name, _, d, n: (
-        n < (3 if d % 2 else 1) if name == "blocks" else n < (0 if d % 3 else 4))), documents=6))
-    assert answer.endswith("whether any of it is left is undetermined.")
-    assert "vanishes" not in answer + left
-    assert "whether any of the lead over windows is left is undetermined, +0." in left
-
-
-def test_a_lead_is_left_in_part_whole_or_turns_round() -> None:
-    part_of = study(lead("sections", lambda name, _, d, n: (
+def test_more_and_less_come_from_sign_and_interval_alone() -> None:
+    # Less than at equal units, three of four against one of four: +.5 there, +.25 here.
+    units = study(lead("sections", lambda name, _, d, n: (
         n < 2 + wobble(d) if name == "sections" else n == d % 4)))
-    answer, left = said(part_of)
-    assert answer.endswith("At equal characters and equal tokens part of it is left.")
-    # Three of four against one of four, then two against one: +.5, then +.25.
-    assert "over blocks, +0.250" in left and "is left of +0.500" in left
-    same = lead("sections", lambda *_: False)
+    figures = apart(units, "matched", "sections")
+    assert said(units)[1] == (
+        f"the difference is {figures['blocks']} to blocks and {figures['windows']} to windows: "
+        "sections cover more.")
+    assert all(figure.startswith("+0.250 [") for figure in figures.values())
 
-    def equal(name: str, basis: str, d: int, n: int) -> bool:
-        if basis.startswith("characters"):
-            return same(name, "units", d, n)
+    def equal(name: str, _: str, d: int, n: int) -> bool:
         return n < {"blocks": 4, "sections": 2 + wobble(d), "windows": 2 - wobble(d)}[name]
 
-    answer, left = said(study(lead("sections", equal)))
-    assert "At equal characters all of it is left. At equal tokens" in answer
-    assert answer.endswith("over blocks it turns round; over windows it vanishes, and what is "
-                           "left is undetermined.")
-    assert "the lead over blocks stays, +0.500" in left
-    assert "the lead over blocks turns round, −0.500" in left
+    units = study(lead("sections", equal))
+    figures = apart(units, "matched", "sections")
+    answer, text, alone = said(units)
+    assert text == (
+        f"the difference is {figures['blocks']} to blocks: sections cover less; "
+        f"{figures['windows']} to windows: undetermined.")
+    assert figures["blocks"].startswith("−0.500 [") and "sections − blocks −0.500 [" in alone
+    assert answer.endswith(CLEAR)
+    counted = {key: {**r, "p_holm": 0.06} for key, r in units.comparisons.items()}
+    assert said(replace(units, comparisons=counted))[1] == (
+        f"the difference is {figures['blocks']} to blocks: undetermined, not clear once all pairs "
+        f"are counted; {figures['windows']} to windows: undetermined.")
+
+
+def test_a_budget_for_all_is_no_part_of_what_is_said_need_by_need() -> None:
+    units = study(lambda name, basis, d, n: n < (
+        1 + (name == "sections") * (2 if basis in ("units", "matched") else 0)) + wobble(d) * (
+        name == "sections"))
+    _, equal, alone = said(units)
+    assert equal.count("+0.500 [") == 2 and equal.endswith(": sections cover more.")
+    assert alone.count("undetermined") == 4 and "+0.500" not in alone
 
 
 def test_an_undetermined_lead_is_called_so_and_what_equal_amounts_say_is_told() -> None:
@@ -132,29 +174,55 @@ def test_an_undetermined_lead_is_called_so_and_what_equal_amounts_say_is_told() 
         return n == 0 or (name == "sections" and n == 1 and d < 2) or (
             name != "sections" and n == 2 and d == 2)
 
-    answer, left = said(study(held))
-    assert "Undetermined: chance alone could give the lead over blocks and windows." in answer
-    assert "more than chance" not in answer
-    assert "against windows sections fall behind" in answer
-    assert "windows lead sections, sections − windows = −0.500" in left
+    answer, equal, alone = said(study(held))
+    assert re.search(
+        rf"The difference is {FIGURE} to blocks and {FIGURE} to windows: undetermined\.$", answer)
+    assert "Holm" not in answer
+    assert re.search(rf"^the difference is {FIGURE} to blocks: undetermined; −0\.500 \[[^]]+\] to "
+                     r"windows: sections cover less\. Every question scores the same", equal)
+    assert "sections − windows −0.500 [" in alone
 
 
 def test_level_segmentations_and_ceilings_have_no_leader() -> None:
-    answer, _ = said(study(lambda *_: True))
+    answer, equal, _ = said(study(lambda *_: True))
     level = "come out level in bundle coverage"
     assert answer.startswith(f"At 3 units blocks, sections and windows {level}, 1.000.")
-    assert "at the ceiling" in answer and "lead over" not in answer.split("At equal")[0]
-    answer, _ = said(study(lambda name, _, __, n: n < (1 if name == "windows" else 3)))
+    assert "at the ceiling" in answer and "Holm" not in answer
+    assert equal.startswith("the difference of blocks is 0.000 ")
+    answer, _, _ = said(study(lambda name, _, __, n: n < (1 if name == "windows" else 3)))
     assert answer.startswith(f"At 3 units blocks and sections {level}, 0.750; windows 0.250.")
 
 
 def test_one_document_leaves_all_undetermined() -> None:
     units = study(lambda name, *_: name == "sections", documents=1)
-    answer, left = said(units)
-    assert "All questions are about one document, so no interval can be given." in answer
-    assert "more than chance" not in answer and "is left of" not in left
+    answer, equal, _ = said(units)
+    for text in (answer, equal):
+        assert "+1.000 to blocks and +1.000 to windows: undetermined. All questions are" in text
+        assert "about one document, so no interval can be given." in text
     found = told(units, SETTINGS, "bm25")
-    assert found is not None and found.figures.endswith("the intervals rest on few documents")
+    assert found is not None and found.rests.endswith("the intervals rest on few documents")
+
+
+def test_windows_are_named_with_their_size() -> None:
+    units = study(lambda name, _, d, n: n < 2 + wobble(d) * (name == "windows"))
+    assert named(units, "windows") == "windows"
+    about = {**units.about, "cut_by": {"windows": {"size_tokens": 48, "overlap_tokens": 12}}}
+    units = replace(units, about=about)
+    assert [named(units, name) for name in NAMES] == ["blocks", "sections", "48-token windows"]
+    for text in said(units):
+        assert text.count("48-token windows") == text.count("windows") > 0
+
+
+def test_without_matched_amounts_or_comparisons_that_much_is_told() -> None:
+    units = study(lambda name, _, d, n: n < 2 + wobble(d) * (name == "sections"))
+    means = {key: row for key, row in units.means.items() if row["basis"] != "matched"}
+    found = told(replace(units, means=means), SETTINGS, "bm25")
+    assert found is not None and found.equal is None and len(found.alone) == 2
+    assert matched(replace(units, means=means), "development", "x") == ""
+    found = told(replace(units, comparisons={}), SETTINGS, "bm25")
+    assert found is not None and found.rests == ""
+    assert found.equal is not None and found.equal.endswith("), nothing was compared.")
+    assert found.answer.endswith(". Nothing was compared.")
 
 
 def row(**changes: Any) -> dict[str, Any]:
@@ -173,7 +241,8 @@ def test_a_difference_takes_an_interval_off_zero_and_holms_p() -> None:
     assert (turned.state, turned.delta, turned.low, turned.high) == ("behind", -0.1, -0.2, -0.02)
     assert of_row(row(ci_low=0.0), 3, SETTINGS).state == "undetermined"
     counted = of_row(row(p_holm=0.05), 3, SETTINGS)
-    assert counted.state == "undetermined" and "once all pairs are counted" in str(counted)
+    assert counted.state == "undetermined" and str(counted) == "+0.100 [+0.020, +0.200]"
+    assert counted.why == "not clear once all pairs are counted" and counted.size == 3
     # 0 of 400 draws is at most 2/400, times the family: 3 x .005 = .015; of 120 draws it is .05.
     assert of_row(row(p_holm=0.0), 3, SETTINGS).state == "ahead"
     few = world.settings(inference={"iterations": 120, "seed": 7, "margin": 0.01})
@@ -244,6 +313,6 @@ def test_needs_without_an_answer_alone_leave_nothing_to_tell() -> None:
     units = units_record(units.about, list(none.values()), [], {}, ["bm25"])
     assert whole(units) == "No need has an answer, so there is nothing to hold."
     assert told(units, SETTINGS, "bm25") is None
-    assert curves(units, "tokens", "tokens") == ""
+    assert curves(units, "tokens", "tokens") == "" and never(units, "development") == ""
     for text in (equal_units(units, "development", "x"), causes(units, "development", "x")):
         assert "0 needs with an answer; 48 without one" in text and text.count(">–<") >= 3 * 4

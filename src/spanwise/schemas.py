@@ -177,7 +177,8 @@ SEEN = _schema(
     "seen", ["segmentation", "passage_id"], segmentation=_TEXT, passage_id=_TEXT, seen=_INT,
 )
 # basis: what is held equal: units, characters, tokens (whole units), or the last two with the unit
-# that does not fit cut short. Causes: of a miss at equal units, else null.
+# that does not fit cut short; matched: as many characters as that need's first `amount` sections
+# have, cut short. Causes: of a miss at equal units, else null.
 OUTCOMES = _schema(
     "outcomes", ["retriever", "segmentation", "need_id", "basis", "amount"],
     retriever=_TEXT, segmentation=_TEXT, need_id=_TEXT, doc_id=_TEXT, slice=_TEXT, type=_TEXT,
@@ -203,7 +204,7 @@ UNIT_MEANS = _schema(
     **{
         f"{measure}_{cause}": _Nullable(_INT)
         for measure in ("sufficient", "covered")
-        for cause in ("boundary", "truncation", "ranking")
+        for cause in ("boundary", "cutoff", "truncation", "ranking")
     },
 )
 # One segmentation minus another, or one retriever minus another, paired by need. All exploratory.

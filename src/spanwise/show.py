@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from spanwise import layout, schemas
 from spanwise.documents.records import load_questions
-from spanwise.errors import InputError
+from spanwise.errors import InputError, UnitError
 from spanwise.params import Params
 from spanwise.retrieval.routed import ROUTED_BONUS
 from spanwise.spans import Span, merge
@@ -24,11 +24,22 @@ OPEN, CLOSE = "⟦", "⟧"
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One question of one corpus, and the texts that its spans index."""
+    """One question of one corpus, and the texts that its spans index.
+
+    refused: why a document's text is shown no more, by doc_id: what was indexed is not what there
+             is now, or may not be searched any more.
+    """
 
     corpus: str
     question: dict[str, Any]
     bodies: dict[str, str]
+    refused: dict[str, str]
+
+    def text(self, doc_id: str, start: int, end: int) -> str:
+        """A slice of a body, or why it is not shown."""
+        if doc_id in self.refused:
+            return f"(refused: {self.refused[doc_id]})"
+        return self.bodies[doc_id][start:end]
 
 
 def find(params: Params, question_id: str) -> Found:
@@ -45,13 +56,22 @@ def find(params: Params, question_id: str) -> Found:
                 texts = schemas.read(layout.parse(corpus) / "documents.parquet", schemas.DOCUMENTS)
                 bodies = dict(zip(texts["doc_id"].to_pylist(), texts["body"].to_pylist(),
                                   strict=True))
-                return Found(corpus, question, bodies)
+                return Found(corpus, question, bodies, _refused(params, corpus, bodies))
             ids.append(question["question_id"])
     from difflib import get_close_matches
 
     near = get_close_matches(question_id, ids, n=3, cutoff=0.3)
     hint = f"; did you mean {', '.join(near)}?" if near else ""
     raise InputError(f"no corpus of params.yaml has a question {question_id!r}{hint}")
+
+
+def _refused(params: Params, corpus: str, bodies: Mapping[str, str]) -> dict[str, str]:
+    now = {document.doc_id: document.body for document in units.present(params, corpus)}
+    return {
+        doc_id: "its document is another text now" if doc_id in now
+        else "its document is not in the trusted view"
+        for doc_id, body in bodies.items() if now.get(doc_id) != body
+    }
 
 
 def mark(text: str, start: int, evidence: Sequence[Mapping[str, Any]]) -> str:
@@ -101,7 +121,7 @@ def show(
     if question["excluded"]:
         lines.append(f"leaves the ablation: {question['excluded']}")
     for e in question["evidence"]:
-        text = found.bodies[e["doc_id"]][e["start"] : e["end"]]
+        text = found.text(e["doc_id"], e["start"], e["end"])
         lines.append(f"evidence {e['doc_id']}:{e['start']}-{e['end']}  {OPEN}{_short(text)}{CLOSE}")
     ran, recorded = _recorded(found.corpus, embedder, question_id)
     now = _fresh(params, found, embedder) if fresh and wanted else {}
@@ -136,13 +156,16 @@ def show(
                 "agrees with the record" if agrees else "DIFFERS from the record; run `dvc repro`"
             ))
         for row, (chunk, prefix) in list(zip(ranked, places, strict=True))[:top]:
-            evidence = [e for e in question["evidence"] if e["doc_id"] == chunk["doc_id"]]
-            text = found.bodies[chunk["doc_id"]][chunk["start"] : chunk["end"]]
+            evidence = [
+                e for e in question["evidence"]
+                if e["doc_id"] == chunk["doc_id"] and e["doc_id"] not in found.refused
+            ]
+            text = found.text(chunk["doc_id"], chunk["start"], chunk["end"])
             marked = mark(text, chunk["start"], evidence)
             sign = "*" if OPEN in marked else " "
             lines += [
                 f" {sign}{row['rank']:>2}  {row['score']:.4f}  {chunk['chunk_id']}  "
-                f"{' '.join(prefix.split()) or '(no prefix)'}",
+                f"{_shown(prefix, chunk['doc_id'] in found.refused)}",
                 f"        {_around(marked)}",
             ]
         if not ranked:
@@ -163,8 +186,14 @@ def _units(
              "params.yaml and run `dvc repro`"]
             if segmentations else []
         )
-    now = units.retrieve(params, found.corpus, trace.need, trace.known, embedder) if fresh else {}
-    return ["", *units.lines(trace, segmentations, top, now)]
+    now: dict[tuple[str, str], list[str]] = {}
+    said = []
+    if fresh:
+        try:
+            now = units.retrieve(params, found.corpus, trace.need, trace.known, embedder)
+        except UnitError as error:  # units that are slices of former texts retrieve nothing now
+            said = [f"not retrieved now: {error}"]
+    return ["", *units.lines(trace, segmentations, top, now), *said]
 
 
 def _recorded(
@@ -260,6 +289,11 @@ def _fresh(params: Params, found: Found, embedder: str) -> dict[str, list[str]]:
     for row in runs:
         now.setdefault(row["condition"], []).append(row["chunk_id"])
     return now
+
+
+def _shown(prefix: str, refused: bool) -> str:
+    """A prefix on one line; one of a refused document is text of it too."""
+    return "(refused)" if refused else " ".join(prefix.split()) or "(no prefix)"
 
 
 def _short(text: str, length: int = 160) -> str:

@@ -113,6 +113,22 @@ def raw_blocks(reader: str, text: str, where: str) -> tuple[Paragraph, ...]:
     return known[reader](text, where)
 
 
+def read_documents(reader: str, path: Path, *, split: str = "study") -> tuple[Document, ...]:
+    """The documents of a folder with a trusted view, its questions left alone.
+
+    raises: CorpusError for another reader, and what the view, the decoder and the reader raise.
+    """
+    from spanwise.corpora.markdown import read_if_any
+    from spanwise.corpora.text import read_document
+
+    known: dict[str, Callable[..., Document | None]] = {
+        "markdown": read_if_any, "text": read_document,
+    }
+    if reader not in known:
+        raise CorpusError(f"{path}: the {reader} reader has no trusted view of a folder")
+    return tuple(_documents(path, SUFFIXES[reader], known[reader], split)[0])
+
+
 def _folder(
     path: Path,
     suffixes: tuple[str, ...],
@@ -128,12 +144,22 @@ def _folder(
     raises:  CorpusError if no document of the study is left, and what the view, the decoder, the
              reader and the questions raise.
     """
-    from spanwise.corpora.view import open_view
     from spanwise.questions.authored import read_questions
-    from spanwise.text.decoding import mended, read_text
 
     if options:
         raise ParamsError(f"options {sorted(options)}: this reader knows none")
+    documents, left_out, counts = _documents(path, suffixes, read_one, split)
+    questions, asked = read_questions(path, documents, left_out)
+    return Corpus(tuple(documents), tuple(questions), "raw", {**counts, **asked})
+
+
+def _documents(
+    path: Path, suffixes: tuple[str, ...], read_one: Callable[..., Document | None], split: str
+) -> tuple[list[Document], dict[str, str], dict[str, int]]:
+    """The documents, why others are left out, and counts."""
+    from spanwise.corpora.view import open_view
+    from spanwise.text.decoding import mended, read_text
+
     view = open_view(path, suffixes, split)
     documents: list[Document] = []
     decoded = []
@@ -158,11 +184,7 @@ def _folder(
             f"{path}: no document of split {split} is left ({_said(counts)}); expected at least "
             f"one permitted, current {'/'.join(suffixes)} file with text"
         )
-    questions, asked = read_questions(path, documents, left_out)
-    return Corpus(
-        tuple(documents), tuple(questions), "raw",
-        {**counts, "documents": len(documents), **mended(decoded), **asked},
-    )
+    return documents, left_out, {**counts, "documents": len(documents), **mended(decoded)}
 
 
 def _said(counts: Mapping[str, int]) -> str:

@@ -114,9 +114,13 @@ def plots(records: Sequence[CorpusRecord], params: Params) -> dict[str, str]:
     curves: list[list[Any]] = []
     for record in records:
         curves += [
-            [record.name, *key[:3], "exploratory", *key[3:], row["sufficient"], row["covered"]]
-            for key, row in (record.units.means.items() if record.units else ())
-            if row["covered"] is not None
+            [record.name, retriever, segmentation, amount, row["covered"], row["sufficient"],
+             f"{retriever} {segmentation}"]
+            for (retriever, segmentation, part, basis, amount), row in (
+                record.units.means.items() if record.units else ()
+            )
+            # What one picture can hold; every slice and basis is in tables/units-means.csv.
+            if (part, basis) == (DEVELOPMENT, "characters-cut") and row["covered"] is not None
         ]
         for cell in cells_of(record, params):
             where = [record.name, cell_name(cell)]
@@ -149,8 +153,8 @@ def plots(records: Sequence[CorpusRecord], params: Params) -> dict[str, str]:
         "budgets.csv": _csv([*key, "condition", "standing", "tokens", "coverage"], budgets),
         "depths.csv": _csv([*key, "condition", "standing", "depth", "mean"], depths),
         "units.csv": _csv(
-            ["corpus", "retriever", "segmentation", "slice", "standing", "basis", "amount",
-             "sufficient", "covered"], curves,
+            ["corpus", "retriever", "segmentation", "amount", "covered", "sufficient", "line"],
+            curves,
         ),
     }
 

@@ -56,13 +56,13 @@ class UnitsRecord:
     about:       what stage `units` reports: how texts were cut, how many units and needs there are.
     means:       (retriever, segmentation, slice, basis, amount) -> row of UNIT_MEANS; BM25 first,
                  then embedders in params.yaml's order.
-    comparisons: (slice, basis, amount, measure, a, b) -> row of UNIT_COMPARISONS.
+    comparisons: (slice, basis, amount, measure, name) -> row of UNIT_COMPARISONS.
     windows:     embedder -> what stage `units-retrieve` reports: its window, and what lies beyond.
     """
 
     about: Mapping[str, Any]
     means: Mapping[tuple[str, str, str, str, int], Row]
-    comparisons: Mapping[tuple[str, str, int, str, str, str], Row]
+    comparisons: Mapping[tuple[str, str, int, str, str], Row]
     windows: Mapping[str, Mapping[str, Any]]
 
     def retrievers(self) -> list[str]:
@@ -275,8 +275,7 @@ def units_record(
             for which in retrievers for r in means if r["retriever"] == which
         },
         comparisons={
-            (r["slice"], r["basis"], r["amount"], r["measure"], r["a"], r["b"]): r
-            for r in comparisons
+            (r["slice"], r["basis"], r["amount"], r["measure"], r["name"]): r for r in comparisons
         },
         windows=windows,
     )

@@ -51,13 +51,17 @@ UNITS = (
     "of one version of a document, its anchors, and bundles of them, each of which would do. "
     "Sufficiency at k: one of the first k units holds every anchor of some bundle. Bundle coverage "
     "at k: the first k together do; a gap of one character is a gap, and a repeated unit fills "
-    "none. At k units, longer units return more text, so both are taken at equal characters and "
-    "equal tokens as well: with whole units in rank order until the first that does not fit, and "
-    "with the beginning of that one too. Only in the second way do all return the same amount, so "
-    "it tells good boundaries from long units. Each miss at k has one cause: boundary, where no k "
-    "units would do; truncation, where the encoder saw too little of those that would; ranking, "
-    "where they stood too low. Needs without an answer have neither measure and are counted apart; "
-    "what they were given counts in the mean of what was returned."
+    "none. At k units, longer units return more text, so both are taken at equal amounts as well: "
+    "at equal characters and equal tokens, with whole units in rank order until the first that "
+    "does not fit, and with the beginning of that one too; and at the same amount need by need, "
+    "where each is given, cut short, as many characters as its first k sections have. Where units "
+    "are cut short all return the same amount, unless a list is over before. No equal amount "
+    "separates boundaries from length: what remains of a difference still mixes where a "
+    "segmentation cuts with the size and the number of its units. Each miss at k has one cause, "
+    "the first of these that holds: boundary, where no number of its units holds a bundle; cutoff, "
+    "where more than k are needed; truncation, where the encoder saw too little of those that "
+    "would do; ranking, where they stood too low. Needs without an answer have neither measure and "
+    "are counted apart; what they were given counts in the mean of what was returned."
 )
 
 
@@ -79,7 +83,8 @@ def methods(params: Params, *, units: bool = False) -> str:
         {name: describe(its) for name, its in params.conditions.items()}
     )))
     rooms.append(("The embedders", _terms({
-        name: f"{its.model}, {its.pooling} pooling, at most {its.max_seq_length} tokens"
+        name: f"{its.model}, {its.pooling} pooling, at most {its.max_seq_length} tokens, special "
+        "ones included"
         for name, its in params.embedders.items()
     })))
     return tag("section", tag("h2", "How to read this") + tag("div", "".join(

@@ -9,7 +9,7 @@ from spanwise.reporting import units_tables as tables
 from spanwise.reporting.gather import DEVELOPMENT, CorpusRecord, UnitsRecord
 from spanwise.reporting.markup import count, esc, listed, many, standing, tag
 from spanwise.reporting.units_plots import curves, differences
-from spanwise.reporting.units_verdict import EQUAL, cutoff, told, whole
+from spanwise.reporting.units_verdict import CONNECTED, EQUAL, cutoff, told, whole
 
 TEXTS = {
     "raw": "Each document's own text, headings included,",
@@ -27,7 +27,8 @@ JUDGES = {
 """Who said what would answer a need, by the origin of the questions."""
 SAME_HAND = (
     "This corpus is a demonstration: the judgements were written by the same hand as the corpus, "
-    "so they are neither blind nor independent of it."
+    "so they are neither blind nor independent of it. The wordings are by the same hand too, so "
+    "that differences between retrievers are partly a property of the authoring."
 )
 REWORDED = (
     "Reworded needs share the anchors and bundles of the needs that they reword. They try other "
@@ -35,18 +36,40 @@ REWORDED = (
 )
 COUNTING = (
     "Text that two units share counts twice, an empty list counts 0; no metadata and no separator "
-    "is returned or counted."
+    "is returned or counted. Characters are code points."
+)
+MATCHED = (
+    "Each need is given as many characters as its first sections under the same retriever have, "
+    "overlaps counted again and the last unit cut short: the same amount, unless a list is over "
+    "before, which is counted beside the mean. Sections are given what they have at equal units, "
+    "so that they alone always end whole. No equal amount separates boundaries from length: what "
+    "remains of a difference still mixes where the units end with their size and their number."
 )
 CAUSES = (
-    "Each miss has one cause. Boundary: no choice of so many units (for sufficiency: no unit) "
-    "holds a bundle, however they are ranked. Truncation: some do, but not in what the encoder saw "
-    "of them. Ranking: what would have done was seen whole and stood too low. BM25 reads every "
-    "word, so it truncates nothing."
+    ("boundary", "no number of units of this segmentation holds a bundle, however large k is: of "
+     "each some character lies in none of them. For sufficiency: no unit holds one by itself."),
+    ("cutoff", "units of this segmentation do hold a bundle together, and more than k of them are "
+     "needed. For sufficiency it is never the cause, for one unit is enough."),
+    ("truncation", "k units or fewer would do, but not by the beginning of each that the encoder "
+     "saw. BM25 reads every word, so it truncates nothing."),
+    ("ranking", "what would do was seen, and stood too low."),
+)
+"""What each cause says, in the order in which they are asked for."""
+GAPS = (
+    "Each miss has one cause, the first of these that holds. Blank lines between units lie in no "
+    "unit, and a gap is a gap, even one of white space: an anchor that runs over it is never held "
+    "whole."
 )
 PAIRED = (
     "Paired by need; documents are resampled. Holm's correction is within the pairs under one "
     "heading, of one measure and amount. Bold: the interval does not hold 0 and Holm's p is below "
-    "0.05; all else is undetermined."
+    "0.05; all else is undetermined. Where one retriever is subtracted from another, characters of "
+    "sections are those of each one's own sections, so that amounts differ between the two."
+)
+
+CHOSEN = (
+    "The segmentation that leads is chosen on the needs on which it is then compared, which "
+    "flatters its lead. "
 )
 
 
@@ -61,6 +84,7 @@ def part(record: CorpusRecord, params: Params) -> str:
         tag("h3", f"Exact evidence units {standing('exploratory')}"),
         tag("p", esc(_cut(units)), class_="soft"),
         _verdict(units, params),
+        tag("p", esc(CHOSEN + _compared(units)), class_="soft"),
         tag("p", esc(_judged(record, units))),
         tag("h4", "At equal units"),
         *(tables.equal_units(units, slice_, name) for slice_ in units.slices()),
@@ -69,24 +93,32 @@ def part(record: CorpusRecord, params: Params) -> str:
         tag("h4", "What was returned"),
         *(tables.returned(units, slice_, name) for slice_ in units.slices()),
         tag("p", esc(COUNTING), class_="soft"),
+        *_matched(units, name),
         tag("h4", "At equal characters and equal tokens"),
         *(draw(units, counted, words) for counted, words in EQUAL.items()
           for draw in (curves, differences)),
         *(tables.equal_amounts(units, DEVELOPMENT, counted, name) for counted in EQUAL),
         tag("p", esc(_ended(units)), class_="soft"),
-        *(_more(f"Equal characters and equal tokens, {slice_} slice", "".join(
+        *(_more(f"Equal amounts, {slice_} slice", tables.matched(units, slice_, name) + "".join(
             tables.equal_amounts(units, slice_, counted, name) for counted in EQUAL
         )) for slice_ in reworded),
         tag("h4", f"Why needs were missed at {many(k, 'unit')}"),
-        *(tables.causes(units, slice_, name) for slice_ in units.slices()),
-        tag("p", esc(CAUSES), class_="soft"),
+        tag("p", esc(GAPS), class_="soft"),
+        tag("dl", "".join(
+            tag("div", tag("dt", esc(cause)) + tag("dd", esc(text))) for cause, text in CAUSES
+        ), class_="causes"),
+        *(
+            tables.causes(units, slice_, name)
+            + tag("p", esc(tables.never(units, slice_)), class_="soft")
+            for slice_ in units.slices()
+        ),
         tag("h4", "What the encoder never saw"), tables.windows(units, name),
-        tag("p", "Anchor characters are summed over the development needs and the units that hold "
-            "them.", class_="soft"),
+        tag("p", "A model's own default may be shorter, and then more is cut. Anchor characters "
+            "are summed over the development needs and the units that hold them.", class_="soft"),
         tag("h4", "Comparisons"), tables.in_view(units, params, name),
         tag("p", esc(PAIRED), class_="soft"),
         _more("All comparisons: every amount, both slices, each by itself",
-              tables.all_pairs(units, params, name)),
+              tables.all_pairs(units, params, name) + tables.connected(units, params, name)),
         tag("p", "<code>spanwise show NEED_ID</code> prints what was retrieved for one need, unit "
             "by unit, with the anchors that each holds.", class_="soft"),
     ]
@@ -116,7 +148,7 @@ def _cut(units: UnitsRecord) -> str:
 
 
 def _verdict(units: UnitsRecord, params: Params) -> str:
-    """What is held whole, then each retriever: who leads, and what is left at equal amounts."""
+    """What is held whole, then each retriever: who leads, and how far at the same amount."""
     items = tag("li", tag("div", "Held", class_="key") + tag(
         "div", tag("p", "Does what was retrieved hold the evidence whole?", class_="asks")
         + tag("p", esc(whole(units)), class_="answer"),
@@ -125,15 +157,43 @@ def _verdict(units: UnitsRecord, params: Params) -> str:
         found = told(units, params, retriever)
         if found is None:
             continue
+        said = [tag("p", esc(text), class_="answer") for text in (found.answer, found.equal)
+                if text is not None]
+        if found.alone:
+            said += [
+                tag("p", "By themselves, with one budget for every need:", class_="figures"),
+                tag("ul", "".join(tag("li", esc(text)) for text in found.alone), class_="alone"),
+            ]
         items += tag("li", tag("div", esc(retriever), class_="key") + tag(
             "div",
-            tag("p", "Which segmentation leads, and what is left of its lead at equal amounts?",
+            tag("p", "Which segmentation leads, and how far at the same amount of text?",
                 class_="asks")
-            + tag("p", esc(found.answer), class_="answer")
-            + tag("ul", "".join(tag("li", esc(text)) for text in found.left), class_="left")
-            + tag("p", esc(found.figures), class_="figures"),
+            + "".join(said) + tag("p", esc(found.rests), class_="figures"),
         ))
     return tag("ol", items, class_="answers")
+
+
+def _compared(units: UnitsRecord) -> str:
+    """How many comparisons there are, and how few of them a correction spans."""
+    joined = [row for row in units.comparisons.values() if row["family"] == CONNECTED]
+    again = sum(row["amount"] == cutoff(units) for row in joined)  # the others are in tables/
+    once = many(len(units.comparisons) - len(joined), "comparison")
+    text = f"The page holds {once} of this corpus"
+    if again:
+        text += f", and {count(again)} of them once more with connected documents as one cluster"
+    return (
+        f"{text}; Holm's correction spans only the pairs under one heading, so that some intervals "
+        "may lie off 0 by chance."
+    )
+
+
+def _matched(units: UnitsRecord, name: str) -> list[str]:
+    """The table of the development slice and what it means; nothing where it was not judged."""
+    made = tables.matched(units, DEVELOPMENT, name)
+    return [
+        tag("h4", "At the same amount of text, need by need"), made,
+        tag("p", esc(MATCHED), class_="soft"),
+    ] if made else []
 
 
 def _judged(record: CorpusRecord, units: UnitsRecord) -> str:

@@ -11,12 +11,22 @@ from collections.abc import Mapping, Sequence
 from spanwise.reporting.figures import Scale, scale, sign
 from spanwise.reporting.gather import DEVELOPMENT, Row, UnitsRecord
 from spanwise.reporting.markup import count, esc, interval, signed, tag
-from spanwise.reporting.units_verdict import shared
+from spanwise.reporting.units_verdict import named, shared
 
 HEIGHT = 170
-LOOKS = (("square", "filled blue"), ("circle", "hollow orange"), ("diamond", "filled green"))
-"""Shape and look of each segmentation, or pair of them, in turn: shape, filling and dashes tell
-them apart as well as colour does."""
+Look = tuple[str, str]
+"""A mark's shape, and its classes in the page's style."""
+LOOKS: Sequence[Look] = (
+    ("square", "filled blue"), ("circle", "hollow orange"), ("diamond", "filled green")
+)
+"""Of each segmentation in turn: shape, filling and dashes tell them apart as well as colour."""
+PAIR_LOOKS: Sequence[Look] = (("up", "filled ink"), ("down", "hollow violet"), ("cross", "grey"))
+"""Of each pair of segmentations in turn; none is a segmentation's own."""
+PATHS = {
+    "up": "M7 1L12.2 10H1.8Z", "down": "M7 13L1.8 4H12.2Z",
+    "cross": "M2.6 2.6L11.4 11.4M11.4 2.6L2.6 11.4",
+}
+"""Shapes that only pairs have, around (7, 7)."""
 LABELS = 6
 """Budgets that are written under a panel at most."""
 SPREAD = 0.66
@@ -31,7 +41,8 @@ Pair = tuple[str, str]
 
 def curves(units: UnitsRecord, counted: str, words: str) -> str:
     """The figure over one kind of budget, with the last unit cut short: then all segmentations
-    return the same amount, and what is left is where they cut.
+    return the same amount, unless a list is over before. They still differ in where they cut and in
+    the size and the number of their units.
 
     counted: `characters` or `tokens`; words: what they are called; "" where there is nothing.
     """
@@ -47,7 +58,7 @@ def curves(units: UnitsRecord, counted: str, words: str) -> str:
                 and row["covered"] is not None
             ]
             if points:
-                lines.append((*look(i), points))
+                lines.append((*LOOKS[i % len(LOOKS)], points))
         if lines:
             panels.append((retriever, lines))
     if not panels:
@@ -56,9 +67,11 @@ def curves(units: UnitsRecord, counted: str, words: str) -> str:
     on = Scale(0.0, min(1.04, max(0.1, top * 1.12)))
     caption = (
         f"Bundle coverage over the budget in {words}, {DEVELOPMENT} slice, the last unit cut short "
-        "so that every segmentation returns the same amount. Budgets are spaced by their ratio."
+        "so that all return the same amount, unless a list is over before. Segmentations differ "
+        "in the size and the number of their units as well as in where they end. Budgets are "
+        "spaced by their ratio."
     )
-    return _figure(caption, names, {
+    return _figure(caption, [named(units, name) for name in names], LOOKS, {
         retriever: panel(
             lines, on,
             f"Bundle coverage by {words}, {retriever}: the figures stand in the table below",
@@ -75,13 +88,15 @@ def differences(units: UnitsRecord, counted: str, words: str) -> str:
     basis = f"{counted}-cut"
     pairs: dict[Pair, None] = {}
     found: dict[str, dict[tuple[Pair, int], Row]] = {}
-    for (slice_, of, amount, measure, a, b), row in units.comparisons.items():
-        if (slice_, measure, row["family"]) != (DEVELOPMENT, "covered", "segmentation"):
+    for row in units.comparisons.values():
+        of = (row["slice"], row["measure"], row["family"])
+        if of != (DEVELOPMENT, "covered", "segmentation"):
             continue
-        pair = (a.partition("/")[2], b.partition("/")[2])
+        first, second = (named(units, row[arm].partition("/")[2]) for arm in ("a", "b"))
+        pair = (first, second)
         pairs[pair] = None  # of every basis, so that a pair has one look in all figures
-        if of == basis and row["delta"] is not None:
-            found.setdefault(shared(row), {})[pair, amount] = row
+        if row["basis"] == basis and row["delta"] is not None:
+            found.setdefault(shared(row), {})[pair, row["amount"]] = row
     values = [
         row[key] for rows in found.values() for row in rows.values()
         for key in ("delta", "ci_low", "ci_high") if row[key] is not None
@@ -92,10 +107,11 @@ def differences(units: UnitsRecord, counted: str, words: str) -> str:
     caption = (
         f"Differences of bundle coverage over the budget in {words}, {DEVELOPMENT} slice, the last "
         "unit cut short. Paired by need, documents resampled, 95% intervals, not corrected for the "
-        "number of pairs. Above zero, the first of a pair covers more. Budgets are evenly spaced. "
-        "All comparisons, below, hold every figure with Holm's p."
+        "number of pairs. Above zero, the first of a pair covers more; the size and the number of "
+        "units differ as well as where they end. Budgets are evenly spaced. All comparisons, "
+        "below, hold every figure with Holm's p."
     )
-    return _figure(caption, [" − ".join(pair) for pair in pairs], {
+    return _figure(caption, [" − ".join(pair) for pair in pairs], PAIR_LOOKS, {
         retriever: paired(
             found[retriever], list(pairs), units.amounts(basis), on,
             f"Differences of bundle coverage by {words}, {retriever}",
@@ -103,9 +119,13 @@ def differences(units: UnitsRecord, counted: str, words: str) -> str:
     })
 
 
-def _figure(caption: str, names: Sequence[str], panels: Mapping[str, str]) -> str:
+def _figure(
+    caption: str, names: Sequence[str], looks: Sequence[Look], panels: Mapping[str, str]
+) -> str:
     """A caption, a legend of what has a look, and a panel for each retriever."""
-    legend = "".join(tag("li", sign(*look(i)) + esc(name)) for i, name in enumerate(names))
+    legend = "".join(
+        tag("li", _mark(*looks[i % len(looks)]) + esc(name)) for i, name in enumerate(names)
+    )
     return tag("figure", tag("figcaption", esc(caption)) + tag("ul", legend, class_="legend") + tag(
         "div", "".join(
             tag("div", tag("p", esc(retriever), class_="panel") + drawn)
@@ -114,9 +134,12 @@ def _figure(caption: str, names: Sequence[str], panels: Mapping[str, str]) -> st
     ))
 
 
-def look(place: int) -> tuple[str, str]:
-    """Shape and look of a segmentation, or of a pair of them, by its place."""
-    return LOOKS[place % len(LOOKS)]
+def _mark(shape: str, its: str) -> str:
+    """A mark by itself, its middle at (7, 7)."""
+    if shape not in PATHS:
+        return sign(shape, its)
+    drawn = f'<path d="{PATHS[shape]}" class="mark {esc(its)}"/>'
+    return f'<svg width="14" height="14" aria-hidden="true">{drawn}</svg>'
 
 
 def panel(lines: Sequence[Line], on: Scale, label: str) -> str:
@@ -139,9 +162,9 @@ def panel(lines: Sequence[Line], on: Scale, label: str) -> str:
             )
     for shape, its, points in lines:
         parts += [
-            # A nested svg is placed by percentage; a sign's own middle is at (7, 7).
+            # A nested svg is placed by percentage.
             f'<svg x="{across.at(math.log(amount))}" y="{_y(on, share):g}" overflow="visible">'
-            f'<g transform="translate(-7 -7)">{sign(shape, its)}</g></svg>'
+            f'<g transform="translate(-7 -7)">{_mark(shape, its)}</g></svg>'
             for amount, share in points
         ]
     return (
@@ -170,6 +193,7 @@ def paired(
     parts += _budgets(amounts, [across.at(place) for place in range(len(amounts))])
     told = []
     for i, pair in enumerate(pairs):
+        its = PAIR_LOOKS[i % len(PAIR_LOOKS)]
         aside = SPREAD * ((i + 0.5) / len(pairs) - 0.5)
         for place, amount in enumerate(amounts):
             row = rows.get((pair, amount))
@@ -181,9 +205,9 @@ def paired(
             )
             parts.append(
                 f'<svg x="{across.at(place + aside)}" y="0" overflow="visible">'
-                f"<title>{esc(told[-1])}</title>{_whiskers(row, on, look(i)[1])}"
+                f"<title>{esc(told[-1])}</title>{_whiskers(row, on, its[1])}"
                 f'<g transform="translate(-5.6 {_y(on, row["delta"]) - 5.6:g}) scale(.8)">'
-                f"{sign(*look(i))}</g></svg>"
+                f"{_mark(*its)}</g></svg>"
             )
     return (
         f'<svg class="ladder paired" width="100%" height="{HEIGHT + 28}" role="img">'

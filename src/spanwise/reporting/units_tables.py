@@ -14,6 +14,7 @@ from spanwise.reporting.markup import (
     esc,
     figure,
     interval,
+    listed,
     many,
     probability,
     signed,
@@ -21,16 +22,30 @@ from spanwise.reporting.markup import (
     tag,
 )
 from spanwise.reporting.tables import number, table
-from spanwise.reporting.units_verdict import EQUAL, cutoff, family, middle, of_row, shared
+from spanwise.reporting.units_verdict import (
+    CONNECTED,
+    EQUAL,
+    FAMILIES,
+    MATCHED,
+    correction,
+    corrections,
+    cutoff,
+    middle,
+    named,
+    of_row,
+    shared,
+)
 
 MEASURES = {"sufficient": "Single-unit sufficiency", "covered": "Bundle coverage"}
-CAUSES = ("boundary", "truncation", "ranking")
+CAUSES = ("boundary", "cutoff", "truncation", "ranking")
 KINDS = {"": "whole units", "-cut": "last unit cut short"}
-BASES = {"units": "units"} | {
+BASES = {"units": "units", MATCHED: "characters, need by need"} | {
     f"{counted}{kind}": f"{words}, {how}"
     for counted, words in EQUAL.items() for kind, how in KINDS.items()
 }
 """What is held equal, in words."""
+
+TITLES = {**FAMILIES, CONNECTED: f"{FAMILIES['segmentation']}, connected documents as one cluster"}
 
 Groups = Sequence[tuple[str, Sequence[str]]]
 
@@ -118,12 +133,30 @@ def returned(units: UnitsRecord, part: str, name: str) -> str:
 
 def equal_amounts(units: UnitsRecord, part: str, counted: str, name: str) -> str:
     """Both measures and what was returned at every budget, whole units and cut short apart."""
-    amounts = units.amounts(counted)
     words = EQUAL[counted]
-    groups = [(count(a), ["sufficient", "covered", "returned"]) for a in amounts]
+    return _budgets(
+        units, part, f"At equal {words}", [count(a) for a in units.amounts(counted)], counted,
+        [(f" · {how}", counted + kind) for kind, how in KINDS.items()], name,
+    )
+
+
+def matched(units: UnitsRecord, part: str, name: str) -> str:
+    """The same where each need is given as many characters as its first sections have; "" where it
+    was not judged."""
+    amounts = units.amounts(MATCHED)
+    return _budgets(
+        units, part, "At the same amount of text, need by need",
+        [f"text of {many(k, 'section')}" for k in amounts], "characters", [("", MATCHED)], name,
+    ) if amounts else ""
+
+
+def _budgets(
+    units: UnitsRecord, part: str, caption: str, titles: Sequence[str], counted: str,
+    bases: Sequence[tuple[str, str]], name: str,
+) -> str:
+    """titles: of the budgets; counted: what was returned is counted in; bases: as in `_bodies`."""
     bodies = _bodies(
-        units, part, 3 * len(amounts) + 1, [(f" · {how}", counted + kind)
-                                            for kind, how in KINDS.items()],
+        units, part, 3 * len(titles) + 1, bases,
         lambda rows, beside: "".join(
             "".join(
                 number(figure(row[m] if row else None), _top(row[m] if row else None, beside(a, m)))
@@ -133,10 +166,10 @@ def equal_amounts(units: UnitsRecord, part: str, counted: str, name: str) -> str
         ),
     )
     return table(
-        f"At equal {esc(words)}, {esc(part)} slice {standing('exploratory')}: "
-        f"{esc(needs(units, part))}; returned: mean {esc(words)} over all needs",
-        _head("Segmentation", groups), bodies, label=f"Equal {words}, {part} slice, {name}",
-        look="tight",
+        f"{esc(caption)}, {esc(part)} slice {standing('exploratory')}: {esc(needs(units, part))}; "
+        f"returned: mean {esc(EQUAL[counted])} over all needs",
+        _head("Segmentation", [(title, ["sufficient", "covered", "returned"]) for title in titles]),
+        bodies, label=f"{caption}, {part} slice, {name}", look="tight",
     )
 
 
@@ -177,7 +210,7 @@ def _bodies(
                 return [row[column] for rows in found.values() if (row := rows[amount])]
 
             made.append(_group(f"{retriever}{title}", columns, [
-                _line(name, cells(rows, beside)) for name, rows in found.items()
+                _line(named(units, name), cells(rows, beside)) for name, rows in found.items()
             ]))
     return "".join(made)
 
@@ -205,6 +238,32 @@ def causes(units: UnitsRecord, part: str, name: str) -> str:
     )
 
 
+def never(units: UnitsRecord, part: str) -> str:
+    """How many needs no number of units can cover, by segmentation; "" where no need has an answer.
+
+    The cause `boundary` depends on neither the cutoff nor the retriever.
+    """
+    found: dict[str, Row] = {}
+    for (_, segmentation, slice_, basis, _), row in units.means.items():
+        if (slice_, basis) == (part, "units") and row["covered"] is not None:
+            found.setdefault(segmentation, row)
+    if not found:
+        return ""
+
+    def told(measure: str) -> str:
+        return listed([
+            f"{count(row[f'{measure}_boundary'])} in {named(units, name)}"
+            for name, row in found.items()
+        ])
+
+    asked = next(iter(found.values()))["n_answerable"]
+    return (
+        f"Whatever k and whatever the retriever, of {many(asked, 'need')} with an answer in the "
+        f"{part} slice these can never be covered: {told('covered')}. No single unit holds a "
+        f"bundle of these: {told('sufficient')}."
+    )
+
+
 LOST = ("units", "units truncated", "characters never seen", "anchor characters never seen")
 
 
@@ -214,12 +273,15 @@ def windows(units: UnitsRecord, name: str) -> str:
         tag("th", esc(title), scope="col", class_="n") for title in LOST
     ))
     bodies = "".join(
-        _group(f"{embedder} · window of {count(told['window_tokens'])} tokens", len(LOST) + 1, [
-            _line(segmentation, "".join(
-                number(count(counts[what]), "flag" if what != LOST[0] and counts[what] else "")
-                for what in LOST
-            )) for segmentation, counts in told["beyond_window"].items()
-        ])
+        _group(
+            f"{embedder} · window of {count(told['window_tokens'])} tokens, special ones included, "
+            "as params.yaml asks", len(LOST) + 1, [
+                _line(named(units, segmentation), "".join(
+                    number(count(counts[what]), "flag" if what != LOST[0] and counts[what] else "")
+                    for what in LOST
+                )) for segmentation, counts in told["beyond_window"].items()
+            ],
+        )
         for embedder, told in units.windows.items()
     )
     return table(
@@ -227,32 +289,38 @@ def windows(units: UnitsRecord, name: str) -> str:
     )
 
 
-FAMILIES = {"segmentation": "one segmentation minus another",
-            "retriever": "one retriever minus another"}
-
-
 def pairs(
     units: UnitsRecord, params: Params, name: str, part: str, measure: str,
     columns: Sequence[tuple[str, int]], caption: str, counts: bool = False,
+    families: Sequence[str] = tuple(FAMILIES),
 ) -> str:
     """Comparisons of one slice and measure, a row for each pair; "" where there are none.
 
-    columns: (basis, amount); counts: needs, documents and needs left out at the end of each row.
+    columns: (basis, amount); counts: needs, documents (clusters of them, where connected ones are
+    one) and needs left out at the end of each row.
     """
     found: dict[tuple[str, str], dict[tuple[str, str], dict[tuple[str, int], Row]]] = {}
-    for (slice_, basis, amount, which, a, b), row in units.comparisons.items():
-        if (slice_, which) == (part, measure) and (basis, amount) in columns:
+    for row in units.comparisons.values():
+        at = (row["basis"], row["amount"])
+        if (row["slice"], row["measure"]) == (part, measure) and (
+            row["family"] in families and at in columns
+        ):
             group = found.setdefault((row["family"], shared(row)), {})
-            group.setdefault((a, b), {})[basis, amount] = row
-    tail = ["Needs", "Documents", "Excluded"] if counts else []
-    order = [*FAMILIES, *units.retrievers(), *units.segmentations()]
+            group.setdefault((row["a"], row["b"]), {})[at] = row
+    documents = "Clusters" if CONNECTED in families else "Documents"
+    tail = ["Needs", documents, "Excluded"] if counts else []
+    order = [*families, *units.retrievers(), *units.segmentations()]
+    sizes = corrections(units)
     bodies = []
     for kind, of in sorted(found, key=lambda its: [order.index(name) for name in its]):
-        side = 1 if kind == "segmentation" else 0
+        side = 0 if kind == "retriever" else 1
         rows = []
         for (a, b), its in found[kind, of].items():
-            names = [arm.partition("/")[::2][side] for arm in (a, b)]
-            cells = "".join(_pair(units, params, its.get(column)) for column in columns)
+            names = [named(units, arm.partition("/")[::2][side]) for arm in (a, b)]
+            cells = "".join(
+                _pair(one, sizes[correction(one)], params) if (one := its.get(column))
+                else number(NONE) for column in columns
+            )
             if counts:
                 row = next(iter(its.values()))
                 cells += "".join(
@@ -260,12 +328,11 @@ def pairs(
                 )
             rows.append(_line(" − ".join(names), cells))
         bodies.append(_group(
-            f"{of} · {FAMILIES[kind]}", len(columns) + len(tail) + 1, rows
+            f"{named(units, of)} · {TITLES[kind]}", len(columns) + len(tail) + 1, rows
         ))
-    heads = [f"{count(amount)} {BASES[basis]}" for basis, amount in columns]
     head = tag("tr", "".join(
         tag("th", esc(title), scope="col", class_="n" if i else None)
-        for i, title in enumerate(["Pair", *heads, *tail])
+        for i, title in enumerate(["Pair", *(_column(*column) for column in columns), *tail])
     ))
     return table(
         f"{esc(caption)} {standing('exploratory')}", head, "".join(bodies),
@@ -273,12 +340,19 @@ def pairs(
     ) if bodies else ""
 
 
-def _pair(units: UnitsRecord, params: Params, row: Row | None) -> str:
-    if row is None:
-        return number(NONE)
+def _column(basis: str, amount: int) -> str:
+    """What two arms of a comparison are given."""
+    if basis == "units":
+        return many(amount, "unit")
+    if basis == MATCHED:
+        return f"characters of {many(amount, 'section')}, need by need"
+    return f"{count(amount)} {BASES[basis]}"
+
+
+def _pair(row: Row, size: int, params: Params) -> str:
+    """size: pairs that the row's correction spans."""
     if row["delta"] is None:
         return tag("td", esc(row["reason"] or "no reason was recorded"), class_="n absent")
-    size = family(units, row)
     p = probability(row["p_holm"], params.inference.iterations, size)
     clear = of_row(row, size, params).state in ("ahead", "behind")
     beside = (interval(row["ci_low"], row["ci_high"]), f"Holm p {p}")
@@ -287,10 +361,12 @@ def _pair(units: UnitsRecord, params: Params, row: Row | None) -> str:
 
 
 def compared(units: UnitsRecord) -> list[tuple[str, int]]:
-    """(basis, amount) of the comparisons that stand in view: the cutoff, and middle budgets."""
-    found = [("units", cutoff(units))]
+    """(basis, amount) of the comparisons that stand in view: the cutoff, in units and in sections'
+    characters, and middle budgets."""
+    k = cutoff(units)
+    found = [(basis, k) for basis in ("units", MATCHED) if k in units.amounts(basis)]
     return found + [
-        (basis, middle(units.amounts(basis))) for basis in list(BASES)[1:] if units.amounts(basis)
+        (basis, middle(units.amounts(basis))) for basis in list(BASES)[2:] if units.amounts(basis)
     ]
 
 
@@ -303,6 +379,20 @@ def all_pairs(units: UnitsRecord, params: Params, name: str) -> str:
         )
         for part in units.slices() for measure, title in MEASURES.items()
         for basis, words in BASES.items()
+    )
+
+
+def connected(units: UnitsRecord, params: Params, name: str) -> str:
+    """The segmentations once more at the cutoff, connected documents as one cluster; "" where no
+    need's anchors connect any."""
+    k = cutoff(units)
+    return "".join(
+        pairs(
+            units, params, name, DEVELOPMENT, measure, [("units", k), (MATCHED, k)],
+            f"Sensitivity: {MEASURES[measure][0].lower()}{MEASURES[measure][1:]}, {DEVELOPMENT} "
+            "slice, documents that share a need's anchors as one cluster", True, [CONNECTED],
+        )
+        for measure in ("covered", "sufficient")
     )
 
 

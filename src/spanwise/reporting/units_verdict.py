@@ -1,10 +1,12 @@
-"""What the study of units says in plain words: what is held whole, which segmentation leads, and
-how much of its lead is left where all return the same amount of text. All of it exploratory.
+"""What the study of units says in plain words: what is held whole, which segmentation covers most,
+and how the others differ from it, at equal units and at the same amount of text. All of it
+exploratory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,8 +19,19 @@ CUTOFF = 3
 """Units that the words are about, where it is among the cutoffs."""
 
 EQUAL = {"characters": "code points", "tokens": "tokens"}
-"""What is held equal beside units, and what it is counted in."""
+"""What a budget is the same in for every need, and what it is counted in."""
 
+MATCHED = "matched"
+"""Basis where a need is given as many characters as its first sections have, by their number."""
+
+FAMILIES = {"segmentation": "one segmentation minus another",
+            "retriever": "one retriever minus another"}
+"""Comparisons that the words and tables are about, and what each subtracts."""
+
+CONNECTED = "connected"
+"""Those of segmentations once more, documents that share a need's anchors as one cluster."""
+
+Correction = tuple[str, str, int, str, str, str]
 State = Literal["ahead", "behind", "undetermined", "absent"]
 COUNTED = "not clear once all pairs are counted"
 
@@ -30,12 +43,20 @@ def cutoff(units: UnitsRecord) -> int:
 
 
 def middle(amounts: Sequence[int]) -> int:
-    """The middle of a rising list, the lower of two: what three units return is no more than that.
+    """The middle of a rising list, the lower of two.
 
     >>> middle([500, 1000, 2000, 4000])
     1000
     """
     return amounts[(len(amounts) - 1) // 2]
+
+
+def named(units: UnitsRecord, segmentation: str) -> str:
+    """A segmentation as a reader meets it: windows with their size, e.g. `48-token windows`."""
+    sizes = units.about.get("cut_by", {}).get("windows")
+    if segmentation != "windows" or not sizes:
+        return segmentation
+    return f"{count(sizes['size_tokens'])}-token {segmentation}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +67,7 @@ class Difference:
            undetermined       anything else that was estimated
            absent             nothing was compared
     why:   what makes it undetermined although the interval alone would not say so, or absent.
+    size:  pairs that Holm's correction spans.
     """
 
     delta: float
@@ -53,10 +75,12 @@ class Difference:
     high: float | None
     state: State
     why: str | None = None
+    size: int = 0
 
     def __str__(self) -> str:
-        text = f"{signed(self.delta)} {interval(self.low, self.high)}"
-        return f"{text}, {COUNTED}" if self.why == COUNTED else text
+        if self.low is None:
+            return signed(self.delta)
+        return f"{signed(self.delta)} {interval(self.low, self.high)}"
 
 
 def difference(
@@ -64,11 +88,13 @@ def difference(
     measure: str = "covered", part: str = DEVELOPMENT,
 ) -> Difference:
     """arms: two of `retriever/segmentation`; the first minus the second."""
-    a, b = arms
-    for sign, key in ((1, (a, b)), (-1, (b, a))):
-        row = units.comparisons.get((part, basis, amount, measure, *key))
-        if row is not None:
-            return of_row(row, family(units, row), params, sign)
+    at = (part, basis, amount, measure)
+    for row in units.comparisons.values():
+        if (row["slice"], row["basis"], row["amount"], row["measure"]) != at:
+            continue
+        if row["family"] in FAMILIES and {row["a"], row["b"]} == set(arms):
+            sign = 1 if row["a"] == arms[0] else -1
+            return of_row(row, corrections(units)[correction(row)], params, sign)
     return Difference(0.0, None, None, "absent", "not compared")
 
 
@@ -83,30 +109,38 @@ def of_row(row: Row, size: int, params: Params, sign: int = 1) -> Difference:
     if sign < 0 and low is not None:
         low, high = -high, -low
     delta = sign * row["delta"]
+
+    def found(state: State, why: str | None = None) -> Difference:
+        return Difference(delta, low, high, state, why, size)
+
     if (why := degenerate(row, None)) is not None:
-        return Difference(delta, low, high, "undetermined", why)
+        return found("undetermined", why)
     if low <= 0 <= high:
-        return Difference(delta, low, high, "undetermined")
+        return found("undetermined")
     # 0 of B draws is no zero but its bound.
     p = row["p_holm"] or min(1.0, size * 2 / params.inference.iterations)
     if row["p_holm"] is None or p >= ALPHA:
-        return Difference(delta, low, high, "undetermined", COUNTED)
-    return Difference(delta, low, high, "ahead" if delta > 0 else "behind")
+        return found("undetermined", COUNTED)
+    return found("ahead" if delta > 0 else "behind")
 
 
-def family(units: UnitsRecord, row: Row) -> int:
-    """Pairs that the correction of a row spans: those of its retriever, or of its segmentation."""
-    at, of = (row["slice"], row["basis"], row["amount"], row["measure"]), shared(row)
-    return sum(
-        other["family"] == row["family"] and shared(other) == of
-        for key, other in units.comparisons.items() if key[:4] == at
+def corrections(units: UnitsRecord) -> Counter[Correction]:
+    """How many pairs each of Holm's corrections spans."""
+    return Counter(correction(row) for row in units.comparisons.values())
+
+
+def correction(row: Row) -> Correction:
+    """What is one for all pairs that are corrected together: slice, basis, amount, measure, family
+    and the retriever, or the segmentation."""
+    return (
+        row["slice"], row["basis"], row["amount"], row["measure"], row["family"], shared(row)
     )
 
 
 def shared(row: Row) -> str:
     """The retriever or the segmentation that both arms of a comparison have."""
     retriever, _, segmentation = row["a"].partition("/")
-    return str(retriever if row["family"] == "segmentation" else segmentation)
+    return str(segmentation if row["family"] == "retriever" else retriever)
 
 
 def whole(units: UnitsRecord) -> str:
@@ -135,22 +169,29 @@ def whole(units: UnitsRecord) -> str:
     return (
         f"{begin}: of {many(best['n_answerable'], 'need')} with an answer, the first "
         f"{many(k, 'unit')} together hold the evidence whole for a share of {figure(low)} "
-        f"({_arm(worst)}) to {figure(high)} ({_arm(best)}), and one of them alone for "
-        f"{figure(min(alone))} to {figure(max(alone))}."
+        f"({_arm(units, worst)}) to {figure(high)} ({_arm(units, best)}), and one of them alone "
+        f"for {figure(min(alone))} to {figure(max(alone))}."
     )
 
 
-def _arm(row: Row) -> str:
-    return f"{row['retriever']}, {row['segmentation']}"
+def _arm(units: UnitsRecord, row: Row) -> str:
+    return f"{row['retriever']}, {named(units, row['segmentation'])}"
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """One retriever: which segmentation leads, what is left of it, and what that rests on."""
+    """One retriever in words.
+
+    answer: which segmentation covers most at equal units, and by how much.
+    equal:  the same difference where every need is given as much text; None if nothing was.
+    alone:  differences at budgets that are the same for all needs, each by itself.
+    rests:  what the intervals rest on.
+    """
 
     answer: str
-    left: Sequence[str]
-    figures: str
+    equal: str | None
+    alone: Sequence[str]
+    rests: str
 
 
 def told(units: UnitsRecord, params: Params, retriever: str) -> Told | None:
@@ -165,131 +206,94 @@ def told(units: UnitsRecord, params: Params, retriever: str) -> Told | None:
         return None
     found.sort(key=lambda item: -item[0])  # stable: level ones stay in the table's order
     (top, leader), others = found[0], found[1:]
-    level = [name for mean, name in others if top - mean <= ZERO]
-    rest = [f"{name} {figure(mean)}" for mean, name in others if name not in level]
-    at = f"At {many(k, 'unit')}"
-    if level:
-        answer = f"{at} {listed([leader, *level])} come out level in bundle coverage, {figure(top)}"
-        answer += f"; {', '.join(rest)}." if rest else "."
-    else:
-        answer = f"{at} {leader} come out ahead in bundle coverage, {figure(top)}"
-        answer += f"; {', '.join(rest)}." if rest else "."
+    first = named(units, leader)
+    level = [named(units, name) for mean, name in others if top - mean <= ZERO]
+    rest = [f"{named(units, name)} {figure(mean)}" for mean, name in others if top - mean > ZERO]
 
     def pairs(basis: str, amount: int) -> dict[str, Difference]:
         return {
-            name: difference(
+            named(units, name): difference(
                 units, params, (f"{retriever}/{leader}", f"{retriever}/{name}"), basis, amount
             ) for _, name in others
         }
 
-    before = pairs("units", k)
-    answer += "".join(f" {text}" for text in _clear(before, level))
-    left = []
-    sums: dict[str, str] = {}
+    answer = f"At {many(k, 'unit')} {listed([first, *level])} come out "
+    answer += f"{'level' if level else 'ahead'} in bundle coverage, {figure(top)}"
+    answer += f"; {', '.join(rest)}." if rest else "."
+    # Of level ones the first stands for all, and is named where it is compared.
+    of = f" of {first}" if level else ""
+    said = " ".join(_sentences(pairs("units", k), _clear, of))
+    answer += f" {said[0].upper()}{said[1:]}"
+    equal = None
+    if k in units.amounts(MATCHED):
+        amount = f"as many characters as its first {many(k, 'section')}"
+        said = " ".join(_sentences(pairs(MATCHED, k), lambda its: (
+            f"{first} cover {'more' if its.state == 'ahead' else 'less'}"
+        ), of))
+        equal = (
+            f"At the same amount of text, need by need ({amount} {'has' if k == 1 else 'have'}), "
+            f"{said}"
+        )
+    alone = []
     for basis, counted in EQUAL.items():
-        for kind, how in (("-cut", "the last unit cut short"), ("", "whole units alone")):
-            amounts = units.amounts(basis + kind)
-            if not amounts:
-                continue
-            amount = middle(amounts)
-            after = pairs(basis + kind, amount)
-            clauses = "; ".join(_left(leader, n, before[n], its) for n, its in after.items())
-            left.append(f"{count(amount)} {counted}, {how}: {clauses}.")
-            if kind:  # only then all return the same amount
-                sums[basis] = _sum(leader, before, after)
-    for text in dict.fromkeys(sums.values()):
-        bases = [f"equal {basis}" for basis, its in sums.items() if its == text]
-        answer += f" At {listed(bases)} {text}."
-    return Told(answer, left, _figures(units, retriever, leader, before))
+        if amounts := units.amounts(f"{basis}-cut"):
+            at = middle(amounts)
+            its = "; ".join(
+                _alone(first, name, it) for name, it in pairs(f"{basis}-cut", at).items()
+            )
+            alone.append(f"{count(at)} {counted}, the last unit cut short: {its}.")
+    return Told(answer, equal, alone, _rests(units, retriever))
 
 
-def _clear(before: dict[str, Difference], level: Sequence[str]) -> list[str]:
-    """Which leads are more than chance alone would give, and why others are undetermined."""
-    ahead = [name for name, its in before.items() if its.state == "ahead"]
-    unclear = [
-        name for name, its in before.items()
-        if its.state == "undetermined" and name not in level
-    ]
-    made = []
-    if ahead:
-        text = f"The lead over {listed(ahead)} is more than chance alone would give"
-        made.append(text + (f"; over {listed(unclear)} it is undetermined." if unclear else "."))
-    elif unclear:
-        made.append(f"Undetermined: chance alone could give the lead over {listed(unclear)}.")
-    made += list(dict.fromkeys(
-        its.why for its in before.values()
-        if its.state == "undetermined" and its.why and its.why != COUNTED
-    ))
-    made += [f"{name}: {its.why}." for name, its in before.items() if its.state == "absent"]
-    return made
-
-
-def _sum(leader: str, before: dict[str, Difference], after: dict[str, Difference]) -> str:
-    """What became of the lead where all return the same amount, in as few words as it takes."""
-    led = [name for name, its in before.items() if its.state == "ahead"]
-    groups: dict[str, list[str]] = {}
-    for name in led or before:
-        its = after[name]
-        if its.state == "absent":
-            says = "nothing was compared"
-        elif led:
-            kept = its.delta >= before[name].delta - ZERO
-            says = {
-                "ahead": "all of it is left" if kept else "part of it is left",
-                "behind": "it turns round",
-                "undetermined": "it vanishes, and what is left is undetermined"
-                if _vanishes(before[name], its) else "whether any of it is left is undetermined",
-            }[its.state]
-        else:
-            says = {
-                "ahead": f"{leader} lead", "behind": f"{leader} fall behind",
-                "undetermined": "it is undetermined too",
-            }[its.state]
-        groups.setdefault(says, []).append(name)
-    if len(groups) == 1:
-        return next(iter(groups))
-    how = "over" if led else "against"
-    return "; ".join(f"{how} {listed(names)} {says}" for says, names in groups.items())
-
-
-def _vanishes(before: Difference, after: Difference) -> bool:
-    """Whether the interval holds 0 and no longer the lead there was: else it says too little."""
-    return after.high is not None and after.high < before.delta
-
-
-def _left(leader: str, other: str, before: Difference, after: Difference) -> str:
-    """What became of a lead, for whatever signs."""
-    if after.state == "absent":
-        return f"over {other}, {after.why}"
-    if before.state != "ahead":
-        return {
-            "ahead": f"{leader} lead {other}, {after}",
-            "behind": f"{other} lead {leader}, {leader} − {other} = {after}",
-            "undetermined": f"against {other} undetermined, {after}",
-        }[after.state]
-    if after.state == "behind":
-        return f"the lead over {other} turns round, {after}"
-    if after.state == "undetermined":
-        was = f"{after} of {signed(before.delta)}"
-        if _vanishes(before, after):
-            return f"the lead over {other} vanishes, {was}: undetermined"
-        return f"whether any of the lead over {other} is left is undetermined, {was}"
-    if after.delta < before.delta - ZERO:
-        return f"over {other}, {after} is left of {signed(before.delta)}"
-    return f"the lead over {other} stays, {after} after {signed(before.delta)}"
-
-
-def _figures(
-    units: UnitsRecord, retriever: str, leader: str, before: dict[str, Difference]
-) -> str:
-    parts = [f"{leader} − {name} = {its}" for name, its in before.items() if its.state != "absent"]
-    row = next(
-        (row for key, row in units.comparisons.items()
-         if key[0] == DEVELOPMENT and key[4].startswith(f"{retriever}/")), None,
+def _clear(its: Difference) -> str:
+    return (
+        "the interval does not hold 0 after Holm's correction over this retriever's "
+        f"{many(its.size, 'pair')}"
     )
-    if row is not None:
-        documents = many(row["n_documents"], "document")
-        parts.append(f"{many(row['n_questions'], 'need')} in {documents}")
-        if row["n_documents"] < FEW_DOCUMENTS:
-            parts.append("the intervals rest on few documents")
-    return "; ".join(parts)
+
+
+def _sentences(
+    found: Mapping[str, Difference], clear: Callable[[Difference], str], of: str
+) -> Iterator[str]:
+    """The differences, those of one word together; why others say nothing.
+
+    found: by the name of what is subtracted; clear: what is said of one that is not undetermined;
+    of: whose differences they are, where that has to be said.
+    """
+    groups: dict[str, list[str]] = {}
+    for name, its in found.items():
+        if its.state != "absent":
+            word = clear(its) if its.state != "undetermined" else "undetermined"
+            word += f", {COUNTED}" if its.why == COUNTED else ""
+            groups.setdefault(word, []).append(f"{its} to {name}")
+    if not groups:
+        yield "nothing was compared."
+        return
+    yield f"the difference{of} is " + "; ".join(
+        f"{listed(figures)}: {word}" for word, figures in groups.items()
+    ) + "."
+    yield from dict.fromkeys(
+        its.why for its in found.values()
+        if its.state == "undetermined" and its.why and its.why != COUNTED
+    )
+    yield from (f"{name}: {its.why}." for name, its in found.items() if its.state == "absent")
+
+
+def _alone(first: str, other: str, its: Difference) -> str:
+    if its.state == "absent":
+        return f"{first} − {other}, {its.why}"
+    state = ", undetermined" if its.state == "undetermined" else ""
+    return f"{first} − {other} {its}{state}"
+
+
+def _rests(units: UnitsRecord, retriever: str) -> str:
+    row = next(
+        (row for row in units.comparisons.values()
+         if row["slice"] == DEVELOPMENT and row["family"] in FAMILIES
+         and row["a"].startswith(f"{retriever}/")), None,
+    )
+    if row is None:
+        return ""
+    text = f"{many(row['n_questions'], 'need')} in {many(row['n_documents'], 'document')}"
+    few = "; the intervals rest on few documents" if row["n_documents"] < FEW_DOCUMENTS else ""
+    return f"{text}{few}"

@@ -3,7 +3,9 @@
 Kinds of run: `retriever`, and below it `segmentation`, what one came to under that retriever, and
 `comparison`, one difference: of two segmentations below their retriever, of an embedder and BM25
 below the embedder. Metrics are `<basis>/<figure>_at_<amount>`, those of the reworded slice with
-`reworded/` before it.
+`reworded/` before it; the amount of `matched` is a number of sections. A comparison that was
+repeated with documents that share a need's anchors as one cluster has those figures too, with
+`connected/` before them.
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ FIGURES = ("delta", "ci_low", "ci_high", "p", "p_holm", "n_questions", "n_docume
 """Columns of a comparison that become metrics; both means are metrics of its segmentations."""
 
 _PLAIN = "development"
+_CONNECTED = "connected"
 _MEASURES = ("sufficient", "covered")
 _RETURNED = ("units", "characters", "tokens")
 _COUNTS = ("n_needs", "n_answerable")
@@ -132,7 +135,17 @@ def _agree(study: _Study) -> None:
         raise InputError(
             f"{corpus}: {sorted(unknown)} are compared and have no outcomes; run `dvc repro`"
         )
-    amounts = {"units": its.cutoffs, "characters": its.characters, "tokens": its.tokens}
+    compared: dict[bool, set[tuple[str, str]]] = {True: set(), False: set()}
+    for family, a, b in distinct(study.comparisons, "family", "a", "b"):
+        compared[family == _CONNECTED].add((a, b))
+    if alone := compared[True] - compared[False]:
+        raise InputError(
+            f"{corpus}: {sorted(alone)} are compared over connected clusters alone; run `dvc repro`"
+        )
+    amounts = {
+        "units": its.cutoffs, "characters": its.characters, "tokens": its.tokens,
+        "matched": its.cutoffs,
+    }
     for table in (study.means, study.comparisons):
         held: dict[str, set[int]] = {}
         for basis, amount in zip(
@@ -194,8 +207,8 @@ def _retriever(study: _Study, retriever: str) -> list[Run]:
         ))
     mine = [name for name, in distinct(study.comparisons, "a") if _split(name)[0] == retriever]
     comparisons = where(study.comparisons, a=mine)
-    for name, in distinct(comparisons, "name"):
-        rows = where(comparisons, name=name)
+    for a, b in distinct(comparisons, "a", "b"):
+        rows = where(comparisons, a=a, b=b)
         below.append(_comparison(study, cell, rows, {**shared, **flatten(inference)}, common))
 
     counts = {**report, **study.retrieved[retriever]}
@@ -231,9 +244,13 @@ def _retriever(study: _Study, retriever: str) -> list[Run]:
 def _comparison(
     study: _Study, cell: str, rows: pa.Table, shared: Mapping[str, str], common: Mapping[str, str]
 ) -> Run:
-    """The run of one comparison: both measures at every amount of every basis, in both slices."""
+    """The run of one comparison: both measures at every amount of every basis, in both slices.
+
+    rows: of one pair, those over connected clusters among them.
+    """
     listed = rows.to_pylist()
-    name, family, a, b = (listed[0][c] for c in ("name", "family", "a", "b"))
+    first = next(row for row in listed if row["family"] != _CONNECTED)
+    name, family, a, b = (first[c] for c in ("name", "family", "a", "b"))
     sides = {}
     for side, (retriever, segmentation) in (("a", _split(a)), ("b", _split(b))):
         sides[side] = {
@@ -246,11 +263,13 @@ def _comparison(
     }
     if family == "retriever":  # both sides are of the one segmentation
         tags["segmentation"] = sides["a"]["segmentation"]
-    for slice_ in {row["slice"]: None for row in listed}:
-        # Why there is no interval: of every amount alike, for it lies in the needs.
-        reasons = {row["reason"] for row in listed if row["slice"] == slice_ and row["reason"]}
-        if reasons:
-            tags[f"reason.{slice_}"] = "; ".join(sorted(reasons))
+    # Why there is no interval: of every amount alike, for it lies in the needs.
+    reasons: dict[str, set[str]] = {}
+    for row in listed:
+        if row["reason"]:
+            part = _CONNECTED if row["family"] == _CONNECTED else row["slice"]
+            reasons.setdefault(part, set()).add(row["reason"])
+    tags |= {f"reason.{part}": "; ".join(sorted(found)) for part, found in reasons.items()}
     metrics = {
         metric_name(f"{row['measure']}@{row['amount']}", _part(row, figure)): float(row[figure])
         for row in listed for figure in FIGURES if row[figure] is not None
@@ -303,7 +322,8 @@ def _split(side: str) -> tuple[str, str]:
 
 
 def _part(row: Mapping[str, Any], figure: str = "") -> str:
-    return ":".join([_slice(row), figure, row["basis"]])
+    before = _CONNECTED if row.get("family") == _CONNECTED else ""
+    return ":".join([before, _slice(row), figure, row["basis"]])
 
 
 def _slice(row: Mapping[str, Any]) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spanwise.params import InferenceSettings
+from spanwise.statistics.clusters import connected
 from spanwise.statistics.contrasts import Column, Contrast, Paired, holm, infer, pair
 from spanwise.units.needs import SLICES
 from spanwise.units.outcomes import BASES, MEASURES
@@ -57,13 +58,18 @@ def means(outcomes: Rows) -> list[dict[str, Any]]:
 
 
 def comparisons(
-    outcomes: Rows, embedders: Sequence[str], lexical: str, settings: InferenceSettings
+    outcomes: Rows, embedders: Sequence[str], lexical: str, settings: InferenceSettings,
+    documents: Mapping[str, Sequence[str]],
 ) -> list[dict[str, Any]]:
     """Rows of UNIT_COMPARISONS.
 
+    documents: of each need's anchors, and its own.
+
     Families: `segmentation`, the pairs under one retriever; `retriever`, each embedder minus BM25
-    over one segmentation. Holm's correction is within one family of one measure, amount and slice:
-    the pairs of a retriever, or of a segmentation.
+    over one segmentation, where both are given the same; `connected`, the former of the development
+    slice once more with documents that share a need's anchors as one cluster, where there are any.
+    Holm's correction is within one family of one measure, amount and slice: the pairs of a
+    retriever, or of a segmentation.
     """
     columns: dict[tuple[str, str, int, str], dict[tuple[str, str], dict[str, Any]]] = defaultdict(
         lambda: defaultdict(dict)
@@ -74,6 +80,8 @@ def comparisons(
             columns[at][row["retriever"], row["segmentation"]][row["need_id"]] = (
                 row["doc_id"], row[measure]
             )
+    joined = connected(documents.values())
+    crossing = any(joined[doc] != doc for doc in joined)
     order = {name: place for place, name in enumerate((*SLICES, *BASES, *MEASURES))}
     families: list[_Family] = []
     for at in sorted(columns, key=lambda k: (order[k[0]], order[k[1]], k[2], order[k[3]])):
@@ -82,6 +90,15 @@ def comparisons(
         for retriever in retrievers:
             pairs = [((retriever, a), (retriever, b)) for a, b in SEGMENTATION_PAIRS]
             families.append(_Family(at, "segmentation", pairs, found))
+            if crossing and at[0] == SLICES[0] and at[1] in ("units", "matched"):
+                families.append(_Family(at, "connected", pairs, {
+                    key: {
+                        need: (joined.get(doc, doc), value) for need, (doc, value) in column.items()
+                    }
+                    for key, column in found.items()
+                }))
+        if at[1] == "matched":  # each retriever's own sections set the amounts
+            continue
         for segmentation in dict.fromkeys(key[1] for key in found):
             pairs = [
                 ((embedder, segmentation), (lexical, segmentation))
@@ -111,7 +128,11 @@ class _Family:
 
     def paired(self) -> list[Paired]:
         return [
-            pair(f"{'/'.join(a)} - {'/'.join(b)}", self.columns[a], self.columns[b])
+            pair(
+                f"{'/'.join(a)} - {'/'.join(b)}"
+                + (" (connected)" if self.name == "connected" else ""),
+                self.columns[a], self.columns[b],
+            )
             for a, b in self.pairs
         ]
 

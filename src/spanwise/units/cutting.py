@@ -1,4 +1,7 @@
-"""Documents -> units: the same documents divided by three policies, and nothing else varied."""
+"""Documents -> units: the same documents divided by three policies.
+
+With the edges their size, their number and the statistics of terms differ too.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +25,8 @@ SEGMENTATIONS = ("blocks", "sections", "windows")
 
 
 def cut_by(params: Params) -> dict[str, Any]:
-    """All settings that units depend on."""
-    return {"windows": params.units.windows.model_dump(), "tokenizer": params.tokens.tokenizer}
+    """All settings of the study but those of the retrievers."""
+    return {**params.units.model_dump(), "tokenizer": params.tokens.tokenizer}
 
 
 def cut(

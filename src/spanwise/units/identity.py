@@ -47,6 +47,14 @@ def parents(documents: Iterable[Document], representation: str) -> dict[str, Par
     return found
 
 
+def collection(known: Mapping[str, Parent]) -> str:
+    """SHA-256 of all parents: what every list depends on, whichever documents it names."""
+    listed = "".join(
+        f"{name}\0{known[name].version}\0{known[name].digest}\0" for name in sorted(known)
+    )
+    return sha256(listed)
+
+
 def reference(parent: Parent) -> dict[str, str]:
     """What names a parent in a table."""
     return {

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from spanwise import schemas
@@ -20,9 +21,13 @@ from spanwise.units.identity import Parent
 from spanwise.units.needs import Need
 from spanwise.units.reach import Bought, Reach, buy, cause, reach
 
-BASES = ("units", "characters", "tokens", "characters-cut", "tokens-cut")
+BASES = ("units", "characters", "tokens", "characters-cut", "tokens-cut", "matched")
 """What is held equal. The first three return whole units; `-cut` returns the beginning of the unit
-that does not fit as well, so that all segmentations return the same amount of text."""
+that does not fit as well, so that all segmentations return the same amount of text, unless a list
+is over before. `matched` gives each need as many characters as its first sections have."""
+
+REFERENCE = "sections"
+"""Whose amount the others are given under `matched`: the only units without a bound on length."""
 
 MEASURES = ("sufficient", "covered")
 
@@ -76,10 +81,40 @@ class Judge:
         self.tokenizer = tokenizer
         self._kept: dict[str, NDArray[np.int64]] = {}
 
-    def judge(
-        self, retriever: str, segmentation: str, held: Held, runs: pa.Table
+    def retriever(
+        self, name: str, held: Mapping[str, Held], runs: pa.Table
     ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """Rows of OUTCOMES and of TRACES for one retriever over one segmentation."""
+        """Rows of OUTCOMES and of TRACES for one retriever over all segmentations.
+
+        held: segmentation -> its units.
+        """
+        outcomes: list[dict[str, Any]] = []
+        traces: list[dict[str, Any]] = []
+        amounts: dict[tuple[str, int], int] = {}
+        for segmentation in sorted(held, key=lambda s: s != REFERENCE):
+            its = runs.filter(pc.equal(runs["segmentation"], segmentation))
+            judged, frozen = self.judge(name, segmentation, held[segmentation], its, amounts)
+            outcomes += judged
+            traces += frozen
+            if segmentation == REFERENCE:
+                amounts = {
+                    (row["need_id"], row["amount"]): row["characters"]
+                    for row in judged if row["basis"] == "units"
+                }
+                outcomes += [
+                    {**row, "basis": "matched", "covered_cause": None, "sufficient_cause": None}
+                    for row in judged if row["basis"] == "units"
+                ]
+        return outcomes, traces
+
+    def judge(
+        self, retriever: str, segmentation: str, held: Held, runs: pa.Table,
+        amounts: Mapping[tuple[str, int], int],
+    ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """The rows of one segmentation.
+
+        amounts: (need_id, cutoff) -> code points to return under `matched`; empty leaves it out.
+        """
         lists: dict[str, list[tuple[str, float]]] = defaultdict(list)
         for row in runs.to_pylist():  # sorted by need and rank
             lists[row["need_id"]].append((row["passage_id"], row["score"]))
@@ -89,7 +124,7 @@ class Judge:
             units = [held.unit(passage) for passage, _ in ranked]
             head = {"retriever": retriever, "segmentation": segmentation, "need_id": need.need_id}
             about = {**head, "doc_id": need.doc_id, "slice": need.slice, "type": need.type}
-            for row in self._outcomes(need, held, [p for p, _ in ranked], units):
+            for row in self._outcomes(need, held, [p for p, _ in ranked], units, amounts):
                 outcomes.append({**about, **row})
             deepest = self.settings.cutoffs[-1]
             top = zip(ranked[:deepest], units[:deepest], strict=True)
@@ -103,7 +138,8 @@ class Judge:
         return outcomes, traces
 
     def _outcomes(
-        self, need: Need, held: Held, passages: Sequence[str], units: Sequence[Unit]
+        self, need: Need, held: Held, passages: Sequence[str], units: Sequence[Unit],
+        matched: Mapping[tuple[str, int], int],
     ) -> Iterator[dict[str, Any]]:
         found = reach(units, need.anchors, need.bundles) if need.bundles else None
         sizes = {
@@ -111,20 +147,23 @@ class Judge:
             "tokens": [u.tokens or 0 for u in units],
         }
         places = held.within(need.anchors) if found else ([], [])
+        budgets = {
+            "units": self.settings.cutoffs, "characters": self.settings.characters,
+            "tokens": self.settings.tokens, "matched": self.settings.cutoffs if matched else [],
+        }
         for basis in BASES:
-            counted, _, cutting = basis.partition("-")
-            amounts = {
-                "units": self.settings.cutoffs, "characters": self.settings.characters,
-                "tokens": self.settings.tokens,
-            }[counted]
+            amounts = budgets[basis.removesuffix("-cut")]
+            counted = "characters" if basis == "matched" else basis.removesuffix("-cut")
+            cutting = basis == "matched" or basis.endswith("-cut")
 
             def prefix(place: int, size: int, counted: str = counted) -> int:
                 return size if counted == "characters" else self._end(passages[place], units[place],
                                                                       size)
 
             for amount in amounts:
+                budget = matched[need.need_id, amount] if basis == "matched" else amount
                 bought = buy(
-                    units, sizes[counted], amount, need.anchors, need.bundles, found,
+                    units, sizes[counted], budget, need.anchors, need.bundles, found,
                     prefix if cutting else None,
                 )
                 yield {

@@ -17,7 +17,7 @@ from spanwise.measures.places import Unit, length, shared
 from spanwise.spans import Evidence, Span, merge
 
 Bundles = Sequence[Sequence[int]]
-CAUSES = ("boundary", "truncation", "ranking")
+CAUSES = ("boundary", "cutoff", "truncation", "ranking")
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,20 +160,28 @@ def cause(
 ) -> str:
     """Why a need was missed in the first k units: one cause, the first of these that holds.
 
-    boundary:   no k units of the segmentation hold a bundle, however they were ranked.
-    truncation: some do, and of what the encoder saw of each unit no k do.
+    boundary:   no units of the segmentation hold a bundle, however many: it was cut apart for good.
+    cutoff:     some do, and no k of them: each holds too little.
+    truncation: k do, and of what the encoder saw of each unit no k do.
     ranking:    what would have done was seen whole and stood too low.
 
     units: all units of the segmentation that lie in the anchors' documents; seen: the beginning of
            each that the encoder saw.
     alone: one unit must hold the bundle.
     """
-    for name, places in zip(CAUSES, (units, seen), strict=False):
-        if alone:
-            possible = any(sufficient([unit], anchors, bundles, 1) for unit in places)
-        else:
-            fewest = least_units(places, anchors, bundles)
-            possible = fewest is not None and fewest <= k
-        if not possible:
-            return name
-    return CAUSES[-1]
+    fewest, of_seen = (
+        _least(places, anchors, bundles, alone) for places in (units, seen)
+    )
+    if fewest is None:
+        return "boundary"
+    if fewest > k:
+        return "cutoff"
+    return "ranking" if of_seen is not None and of_seen <= k else "truncation"
+
+
+def _least(
+    units: Sequence[Unit], anchors: Sequence[Evidence], bundles: Bundles, alone: bool
+) -> int | None:
+    if not alone:
+        return least_units(units, anchors, bundles)
+    return 1 if any(sufficient([unit], anchors, bundles, 1) for unit in units) else None

@@ -15,12 +15,12 @@ from typing import Any
 import pyarrow.compute as pc
 
 from spanwise import layout, schemas
-from spanwise.documents.model import Corpus, Document
+from spanwise.documents.model import Document
 from spanwise.documents.records import load_documents
 from spanwise.errors import UnitError
 from spanwise.params import Params
 from spanwise.units.cutting import SEGMENTATIONS, cut_by
-from spanwise.units.identity import Parent, moved, parents, resolve
+from spanwise.units.identity import Parent, collection, moved, parents, resolve
 from spanwise.units.needs import Need
 from spanwise.units.needs import load as load_needs
 
@@ -67,7 +67,7 @@ def read(params: Params, corpus: str, need_id: str, embedder: str) -> Trace | No
     retrievers = (layout.LEXICAL, embedder)
     lists = _grouped(scored / "traces.parquet", schemas.TRACES, need_id, retrievers)
     outcomes = _grouped(scored / "outcomes.parquet", schemas.OUTCOMES, need_id, retrievers)
-    known, given = _now(params, corpus, report["representation"])
+    known = parents(present(params, corpus), report["representation"])
     traced = [r for rows in lists.values() for r in rows]
     return Trace(
         found[0], mine, lists,
@@ -75,7 +75,8 @@ def read(params: Params, corpus: str, need_id: str, embedder: str) -> Trace | No
         known,
         tuple(dict.fromkeys((
             *_other_settings(params, corpus, embedder, report),
-            *_other_need(found[0], given),
+            *_other_collection(report, known),
+            *_other_need(params, corpus, found[0]),
             *(why for r in (*mine, *traced) if (why := moved(r, known))),
         ))),
     )
@@ -119,7 +120,11 @@ def _list(
                 for measure, said in (("sufficient", "one holds all"), ("covered", "together"))
             )
     if fresh is not None:
-        agrees = fresh == [row["passage_id"] for row in rows]
+        # As deep as both are: a cutoff that was changed since makes no difference in the lists.
+        depth = min(len(fresh), len(rows))
+        agrees = bool(fresh) == bool(rows) and (
+            fresh[:depth] == [row["passage_id"] for row in rows[:depth]]
+        )
         yield "  retrieved now: " + (
             "agrees with the record" if agrees else "DIFFERS from the record; run `dvc repro`"
         )
@@ -188,25 +193,26 @@ def _grouped(
     return found
 
 
-def _now(
-    params: Params, corpus: str, representation: str
-) -> tuple[dict[str, Parent], Corpus | None]:
-    """The parents that there are now, and the corpus where its files were read for that.
+def present(params: Params, corpus: str) -> Sequence[Document]:
+    """The documents that there are now.
 
-    Folders are read: a file may have been edited since `parse`. Dumps take minutes, so that of
-    those the last `parse` is what there is.
+    Folders are read: a file may have been edited, or its permission withdrawn, since `parse`. Dumps
+    take minutes, so that of those the last `parse` is what there is.
     """
-    from spanwise.corpora.readers import WITH_SPLITS, read_split
+    from spanwise.corpora.readers import WITH_SPLITS, read_documents
 
     its = params.corpus(corpus)
-    documents: Sequence[Document]
-    given = None
     if its.reader in WITH_SPLITS and Path(its.path).exists():
-        given = read_split(its.reader, Path(its.path), options=its.options)
-        documents = given.documents
-    else:
-        documents = load_documents(layout.parse(corpus))
-    return parents(documents, representation), given
+        return read_documents(its.reader, Path(its.path))
+    return load_documents(layout.parse(corpus))
+
+
+def _other_collection(report: Row, known: Mapping[str, Parent]) -> Iterator[str]:
+    """Any document that came, went or changed moves what every need retrieves."""
+    now = collection(known)
+    if report["collection"] == now:
+        return
+    yield "the collection is another one now: documents came, went or were edited"
 
 
 def _other_settings(
@@ -214,7 +220,7 @@ def _other_settings(
 ) -> Iterator[str]:
     now = cut_by(params)
     if report["cut_by"] != now:
-        yield f"units were cut by {report['cut_by']}, params.yaml says {now}"
+        yield f"the study was set up by {report['cut_by']}, params.yaml says {now}"
     ranked = {
         layout.LEXICAL: params.retrieval.bm25.model_dump(),
         embedder: params.embedder(embedder).model_dump(),
@@ -225,8 +231,17 @@ def _other_settings(
             yield f"{retriever} ranked by {was}, params.yaml says {its}"
 
 
-def _other_need(need: Need, given: Corpus | None) -> Iterator[str]:
-    if given is None:
+def _other_need(params: Params, corpus: str, need: Need) -> Iterator[str]:
+    from spanwise.corpora.readers import WITH_SPLITS, read_split
+    from spanwise.errors import InputError
+
+    its = params.corpus(corpus)
+    if its.questions or its.reader not in WITH_SPLITS or not Path(its.path).exists():
+        return
+    try:
+        given = read_split(its.reader, Path(its.path), options=its.options)
+    except InputError as error:
+        yield f"the corpus's questions cannot be read now: {str(error).splitlines()[0]}"
         return
     now = {question.question_id: question for question in given.questions}.get(need.need_id)
     if now is None:
@@ -244,7 +259,7 @@ def _text(row: Row, known: Mapping[str, Parent]) -> str:
     try:
         return resolve(row, known)
     except UnitError:
-        return "(refused: its document is another text now)"
+        return f"(refused: {moved(row, known)})"
 
 
 def _short(text: str, length: int = 160) -> str:

@@ -243,10 +243,11 @@ def test_figures_of_a_comparison_and_the_means_that_it_is_of(world: World) -> No
         a, b = run.params["a"], run.params["b"]
         rows = [row for row in table if (row["a"], row["b"]) == (a, b)]
         again = [row for row in rows if row["family"] == "connected"]
-        # 2 slices x 6 bases x 2 amounts x 2 measures; again 2 bases of one slice, in pairs of
-        # segmentations.
-        assert len(rows) - len(again) == 48
-        assert len(again) == (8 if run.tags["family"] == "segmentation" else 0)
+        # 2 slices x 6 bases x 2 amounts x 2 measures, and 2 bases of one slice again; retrievers
+        # are not compared where each sets its own amounts.
+        assert (len(rows) - len(again), len(again)) == (
+            (48, 8) if run.tags["family"] == "segmentation" else (40, 0)
+        )
         logged = dict(run.metrics)
         assert logged.pop("undefined_figures") == 0
         for row in rows:
@@ -579,7 +580,7 @@ def test_every_run_holds_all_that_it_should_and_lies_below_its_retriever(
     ("metrics.`tokens-cut/returned_characters_at_64` > 0", 9),
     ("metrics.`delta/characters-cut/covered_at_200` > -2", 15),
     ("metrics.`matched/covered_at_3` >= 0", 9), ("metrics.`units/covered_cutoff_at_1` >= 0", 9),
-    ("metrics.`delta/matched/covered_at_3` > -2", 15),
+    ("metrics.`delta/matched/covered_at_3` > -2", 9),
     ("metrics.`connected/n_documents/matched/covered_at_3` = 2", 9),
 ])
 def test_runs_can_be_searched(logged: Path, condition: str, count: int) -> None:

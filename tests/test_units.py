@@ -829,7 +829,7 @@ def test_matched_sections_are_sections_at_equal_units_without_causes(world: Worl
     assert matched.keys() == whole.keys() and len(whole) == 3 * len(ASKED) * 4
     for at, row in matched.items():
         assert row == whole[at] | {
-            "basis": "matched", "sufficient_cause": None, "covered_cause": None,
+            "basis": "matched", "ended": False, "sufficient_cause": None, "covered_cause": None,
         }
         # As any other segmentation would be, given just that many characters.
         assert returned(world, row) == [place(unit) for unit in world.listed(row)[: at[2]]]
@@ -1054,8 +1054,7 @@ def test_the_returned_text_audit(world: World) -> None:
     assert silent and {(o["units"], o["characters"], o["tokens"]) for o in silent} == {(0, 0, 0)}
     # Their lists are over before any budget is full, but for what no section returned either.
     for o in silent:
-        nothing_to_match = o["basis"] == "matched" and o["segmentation"] != "sections"
-        assert o["ended"] != nothing_to_match
+        assert o["ended"] == (o["basis"] != "matched")
     # Needs without an answer return text, and it counts.
     assert any(o["characters"] > 0 and o["covered"] is None for o in world.outcomes)
 
@@ -1126,6 +1125,8 @@ def test_comparisons_are_the_statistics_of_the_paired_deltas(world: World) -> No
         if row["family"] == "retriever":
             assert other_r == "bm25" and r in ("one", "two")
             assert s == other_s
+            # What is matched differs between retrievers: each has its own first sections.
+            assert row["basis"] != "matched"
         else:
             assert row["family"] in ("segmentation", "connected")
             assert r == other_r and (s, other_s) in SEGMENTATION_PAIRS
@@ -1155,9 +1156,10 @@ def test_comparisons_are_the_statistics_of_the_paired_deltas(world: World) -> No
         assert [row["p_holm"] for row in family] == pytest.approx(
             reference_statistics.holm([row["p"] for row in family], len(family))
         )
-    # 2 slices, 4 amounts of each basis and 2 measures: 3 pairs for each of 3 retrievers, 2 for 3
-    # segmentations; the former again for one slice and 2 bases.
-    assert len(made) == 2 * 4 * len(BASES) * 2 * (3 * 3 + 3 * 2) + 4 * 2 * 2 * 3 * 3
+    # 2 slices, 4 amounts of each of 6 bases and 2 measures: 3 pairs for each of 3 retrievers, and
+    # over 5 bases 2 for 3 segmentations; the former again for one slice and 2 bases.
+    assert len(BASES) == 6
+    assert len(made) == 2 * 4 * 2 * (6 * 3 * 3 + 5 * 3 * 2) + 4 * 2 * 2 * 3 * 3
     assert len({(row["p"], row["delta"]) for row in made}) > 20
 
 

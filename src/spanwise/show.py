@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow.compute as pc
 
 from spanwise import layout, schemas
-from spanwise.documents.records import load_questions
+from spanwise.documents.records import load_documents, load_questions
 from spanwise.errors import InputError, UnitError
 from spanwise.params import Params
 from spanwise.retrieval.routed import ROUTED_BONUS
@@ -66,11 +66,24 @@ def find(params: Params, question_id: str) -> Found:
 
 
 def _refused(params: Params, corpus: str, bodies: Mapping[str, str]) -> dict[str, str]:
-    now = {document.doc_id: document.body for document in units.present(params, corpus)}
+    try:
+        now = {document.doc_id: document for document in units.present(params, corpus)}
+    except InputError as error:
+        why = f"the corpus cannot be read now: {str(error).splitlines()[0]}"
+        return dict.fromkeys(bodies, why)
+    # Titles and headings too: they stand in prefixes.
+    changed = {
+        was.doc_id
+        for was in load_documents(layout.parse(corpus))
+        if was.doc_id in now and (was.version, was.title, was.raw, was.body) != (
+            now[was.doc_id].version, now[was.doc_id].title, now[was.doc_id].raw,
+            now[was.doc_id].body,
+        )
+    }
     return {
-        doc_id: "its document is another text now" if doc_id in now
+        doc_id: "its document is another text now" if doc_id in changed
         else "its document is not in the trusted view"
-        for doc_id, body in bodies.items() if now.get(doc_id) != body
+        for doc_id in bodies if doc_id in changed or doc_id not in now
     }
 
 
@@ -163,9 +176,13 @@ def show(
             text = found.text(chunk["doc_id"], chunk["start"], chunk["end"])
             marked = mark(text, chunk["start"], evidence)
             sign = "*" if OPEN in marked else " "
+            # A placebo is some other document's path: one that is refused may be behind it.
+            hidden = chunk["doc_id"] in found.refused or (
+                its.prefix == "placebo" and bool(found.refused)
+            )
             lines += [
                 f" {sign}{row['rank']:>2}  {row['score']:.4f}  {chunk['chunk_id']}  "
-                f"{_shown(prefix, chunk['doc_id'] in found.refused)}",
+                f"{_shown(prefix, hidden)}",
                 f"        {_around(marked)}",
             ]
         if not ranked:

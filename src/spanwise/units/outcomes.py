@@ -102,7 +102,8 @@ class Judge:
                     for row in judged if row["basis"] == "units"
                 }
                 outcomes += [
-                    {**row, "basis": "matched", "covered_cause": None, "sufficient_cause": None}
+                    {**row, "basis": "matched", "ended": False, "covered_cause": None,
+                     "sufficient_cause": None}
                     for row in judged if row["basis"] == "units"
                 ]
         return outcomes, traces

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from spanwise import layout, schemas
 from spanwise.documents.model import Document
 from spanwise.documents.records import load_documents
-from spanwise.errors import UnitError
+from spanwise.errors import AnchorError, InputError, UnitError
 from spanwise.params import Params
 from spanwise.units.cutting import SEGMENTATIONS, cut_by
 from spanwise.units.identity import Parent, collection, moved, parents, resolve
@@ -33,6 +33,7 @@ class Trace:
 
     lists:    (segmentation, retriever) -> rows of TRACES, best first.
     outcomes: (segmentation, retriever) -> rows of OUTCOMES at equal units, smallest first.
+    depth:    how deep lists can be compared: the largest cutoff, the record's or now's.
     known:    the parents that there are now.
     stale:    why the record is of something else than what there is now; none if it stands.
     """
@@ -41,6 +42,7 @@ class Trace:
     anchors: Sequence[Row]
     lists: Mapping[tuple[str, str], Sequence[Row]]
     outcomes: Mapping[tuple[str, str], Sequence[Row]]
+    depth: int
     known: Mapping[str, Parent]
     stale: tuple[str, ...]
 
@@ -67,17 +69,19 @@ def read(params: Params, corpus: str, need_id: str, embedder: str) -> Trace | No
     retrievers = (layout.LEXICAL, embedder)
     lists = _grouped(scored / "traces.parquet", schemas.TRACES, need_id, retrievers)
     outcomes = _grouped(scored / "outcomes.parquet", schemas.OUTCOMES, need_id, retrievers)
-    known = parents(present(params, corpus), report["representation"])
+    known, unread = _parents(params, corpus, report["representation"])
     traced = [r for rows in lists.values() for r in rows]
     return Trace(
         found[0], mine, lists,
         {key: [r for r in rows if r["basis"] == "units"] for key, rows in outcomes.items()},
+        min(report["cut_by"]["cutoffs"][-1], params.units.cutoffs[-1]),
         known,
         tuple(dict.fromkeys((
+            *unread,
             *_other_settings(params, corpus, embedder, report),
             *_other_collection(report, known),
             *_other_need(params, corpus, found[0]),
-            *(why for r in (*mine, *traced) if (why := moved(r, known))),
+            *(why for r in (*mine, *traced) if (why := _refusal(r, known))),
         ))),
     )
 
@@ -96,7 +100,7 @@ def lines(
     for row in trace.anchors:
         yield (
             f"anchor {row['index']}  {row['doc_id']}@{row['version']}:{row['start']}-{row['end']}  "
-            f"{_short(_text(row, trace.known))}"
+            f"{_text(row, trace.known)}"
         )
     yield "bundles " + (
         " or ".join(" + ".join(map(str, bundle)) for bundle in need.bundles)
@@ -120,11 +124,9 @@ def _list(
                 for measure, said in (("sufficient", "one holds all"), ("covered", "together"))
             )
     if fresh is not None:
-        # As deep as both are: a cutoff that was changed since makes no difference in the lists.
-        depth = min(len(fresh), len(rows))
-        agrees = bool(fresh) == bool(rows) and (
-            fresh[:depth] == [row["passage_id"] for row in rows[:depth]]
-        )
+        # As deep as both were asked for: a cutoff that was changed since moves no list.
+        depth = trace.depth
+        agrees = fresh[:depth] == [row["passage_id"] for row in rows[:depth]]
         yield "  retrieved now: " + (
             "agrees with the record" if agrees else "DIFFERS from the record; run `dvc repro`"
         )
@@ -137,7 +139,7 @@ def _list(
             f" {'*' if held else ' '}{row['rank']:>2}  {row['score']:.4f}  {row['passage_id']}"
             + (f"  {', '.join(held)}" if held else "")
         )
-        yield f"        {_short(_text(row, trace.known))}"
+        yield f"        {_text(row, trace.known)}"
     if not rows:
         yield "  nothing retrieved"
     elif missing := [i for i in range(len(trace.anchors)) if i not in met]:
@@ -207,10 +209,20 @@ def present(params: Params, corpus: str) -> Sequence[Document]:
     return load_documents(layout.parse(corpus))
 
 
+def _parents(
+    params: Params, corpus: str, representation: str
+) -> tuple[dict[str, Parent], tuple[str, ...]]:
+    """The parents that there are now, and why there are none where the corpus cannot be read."""
+    try:
+        return parents(present(params, corpus), representation), ()
+    except InputError as error:
+        return {}, (f"the corpus cannot be read now: {str(error).splitlines()[0]}",)
+
+
 def _other_collection(report: Row, known: Mapping[str, Parent]) -> Iterator[str]:
     """Any document that came, went or changed moves what every need retrieves."""
     now = collection(known)
-    if report["collection"] == now:
+    if report.get("collection") == now:
         return
     yield "the collection is another one now: documents came, went or were edited"
 
@@ -233,13 +245,15 @@ def _other_settings(
 
 def _other_need(params: Params, corpus: str, need: Need) -> Iterator[str]:
     from spanwise.corpora.readers import WITH_SPLITS, read_split
-    from spanwise.errors import InputError
 
     its = params.corpus(corpus)
     if its.questions or its.reader not in WITH_SPLITS or not Path(its.path).exists():
         return
     try:
         given = read_split(its.reader, Path(its.path), options=its.options)
+    except AnchorError:  # its message quotes, and what it quotes may stand in no document any more
+        yield "the corpus's questions cannot be read now: an anchor names no place any more"
+        return
     except InputError as error:
         yield f"the corpus's questions cannot be read now: {str(error).splitlines()[0]}"
         return
@@ -256,10 +270,19 @@ def _other_need(params: Params, corpus: str, need: Need) -> Iterator[str]:
 
 
 def _text(row: Row, known: Mapping[str, Parent]) -> str:
+    why = _refusal(row, known)
+    return _short(resolve(row, known)) if why is None else f"(refused: {why})"
+
+
+def _refusal(row: Row, known: Mapping[str, Parent]) -> str | None:
+    """Why a row's words are not shown, or None."""
+    if why := moved(row, known):
+        return why
     try:
-        return resolve(row, known)
+        resolve(row, known)
     except UnitError:
-        return f"(refused: {moved(row, known)})"
+        return "its quotation is not what stands there"
+    return None
 
 
 def _short(text: str, length: int = 160) -> str:

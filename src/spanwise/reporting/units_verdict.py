@@ -272,10 +272,12 @@ def _sentences(
     yield f"the difference{of} is " + "; ".join(
         f"{listed(figures)}: {word}" for word, figures in groups.items()
     ) + "."
-    yield from dict.fromkeys(
-        its.why for its in found.values()
-        if its.state == "undetermined" and its.why and its.why != COUNTED
-    )
+    reasons: dict[str, list[str]] = {}
+    for name, its in found.items():
+        if its.state == "undetermined" and its.why and its.why != COUNTED:
+            reasons.setdefault(its.why, []).append(name)
+    for why, names in reasons.items():  # of all pairs, or of those that it names
+        yield why if len(names) == len(found) else f"To {listed(names)}: {why[0].lower()}{why[1:]}"
     yield from (f"{name}: {its.why}." for name, its in found.items() if its.state == "absent")
 
 

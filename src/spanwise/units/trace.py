@@ -142,8 +142,9 @@ def _list(
         yield f"        {_text(row, trace.known)}"
     if not rows:
         yield "  nothing retrieved"
-    elif missing := [i for i in range(len(trace.anchors)) if i not in met]:
-        yield f"  missing as a whole in each of these: anchor {', '.join(map(str, missing))}"
+    elif trace.need.bundles and not any(met.issuperset(b) for b in trace.need.bundles):
+        missing = [str(row["index"]) for row in trace.anchors if row["index"] not in met]
+        yield f"  whole in none of these units by itself: anchor {', '.join(missing)}"
 
 
 def retrieve(

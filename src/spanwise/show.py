@@ -67,10 +67,13 @@ def find(params: Params, question_id: str) -> Found:
 
 def _refused(params: Params, corpus: str, bodies: Mapping[str, str]) -> dict[str, str]:
     try:
-        now = {document.doc_id: document for document in units.present(params, corpus)}
+        documents = units.present(params, corpus)
     except InputError as error:
         why = f"the corpus cannot be read now: {str(error).splitlines()[0]}"
         return dict.fromkeys(bodies, why)
+    if documents is None:
+        return {}
+    now = {document.doc_id: document for document in documents}
     # Titles and headings too: they stand in prefixes.
     changed = {
         was.doc_id

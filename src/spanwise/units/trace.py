@@ -196,18 +196,18 @@ def _grouped(
     return found
 
 
-def present(params: Params, corpus: str) -> Sequence[Document]:
-    """The documents that there are now.
+def present(params: Params, corpus: str) -> Sequence[Document] | None:
+    """The documents of a folder as they are now; None where the last `parse` is what there is.
 
-    Folders are read: a file may have been edited, or its permission withdrawn, since `parse`. Dumps
-    take minutes, so that of those the last `parse` is what there is.
+    A file may have been edited, or its permission withdrawn, since `parse`. Dumps take minutes to
+    read, and a folder may not be on this machine.
     """
     from spanwise.corpora.readers import WITH_SPLITS, read_documents
 
     its = params.corpus(corpus)
     if its.reader in WITH_SPLITS and Path(its.path).exists():
         return read_documents(its.reader, Path(its.path))
-    return load_documents(layout.parse(corpus))
+    return None
 
 
 def _parents(
@@ -215,7 +215,10 @@ def _parents(
 ) -> tuple[dict[str, Parent], tuple[str, ...]]:
     """The parents that there are now, and why there are none where the corpus cannot be read."""
     try:
-        return parents(present(params, corpus), representation), ()
+        documents = present(params, corpus)
+        if documents is None:
+            documents = load_documents(layout.parse(corpus))
+        return parents(documents, representation), ()
     except InputError as error:
         return {}, (f"the corpus cannot be read now: {str(error).splitlines()[0]}",)
 

@@ -2,7 +2,7 @@
 
 from spanwise import layout, params, schemas
 from spanwise.units.compare import comparisons, means
-from spanwise.units.needs import load as load_needs
+from spanwise.units.needs import read as needs_of
 
 
 def main(name: str) -> None:
@@ -10,14 +10,9 @@ def main(name: str) -> None:
     scored, out = layout.stage("units-score", name), layout.stage("units-infer", name)
     asked = layout.read_report(scored / "report.json")["asked"]
     if asked:
-        folder = layout.stage("units", name)
-        needs = load_needs(
-            schemas.read(folder / "anchors.parquet", schemas.ANCHORS),
-            schemas.read(folder / "needs.parquet", schemas.NEEDS),
-        )
         documents = {
             need.need_id: sorted({need.doc_id, *(anchor.doc_id for anchor in need.anchors)})
-            for need in needs
+            for need in needs_of(layout.stage("units", name))
         }
         outcomes = schemas.read(scored / "outcomes.parquet", schemas.OUTCOMES).to_pylist()
         for file, schema, rows in (

@@ -4,7 +4,7 @@ from spanwise import layout, params, schemas
 from spanwise.documents.records import load_documents
 from spanwise.embedding import embed, load, query_text
 from spanwise.units.identity import parents
-from spanwise.units.needs import load as load_needs
+from spanwise.units.needs import read as needs_of
 from spanwise.units.outcomes import beyond
 from spanwise.units.ranking import dense, load_units, texts
 
@@ -17,10 +17,7 @@ def main(name: str, embedder: str) -> None:
         layout.write_report(out / "report.json", {"asked": False})
         return
     encoder = settings.embedder(embedder)
-    needs = load_needs(
-        schemas.read(folder / "anchors.parquet", schemas.ANCHORS),
-        schemas.read(folder / "needs.parquet", schemas.NEEDS),
-    )
+    needs = needs_of(folder)
     known = parents(load_documents(layout.parse(name)), report["representation"])
     units = load_units(folder)
     passages = {segmentation: texts(found, known) for segmentation, found in units.items()}

@@ -4,7 +4,7 @@ from spanwise import layout, params, schemas
 from spanwise.documents.records import load_documents
 from spanwise.models import tokenizer
 from spanwise.units.identity import parents
-from spanwise.units.needs import load as load_needs
+from spanwise.units.needs import read as needs_of
 from spanwise.units.outcomes import Held, Judge, tables
 from spanwise.units.ranking import load_units
 
@@ -16,10 +16,7 @@ def main(name: str) -> None:
     if not report["asked"]:
         layout.write_report(out / "report.json", {"asked": False})
         return
-    needs = load_needs(
-        schemas.read(folder / "anchors.parquet", schemas.ANCHORS),
-        schemas.read(folder / "needs.parquet", schemas.NEEDS),
-    )
+    needs = needs_of(folder)
     units = load_units(folder)
     judge = Judge(
         needs, parents(load_documents(layout.parse(name)), report["representation"]),

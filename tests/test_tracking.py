@@ -31,7 +31,7 @@ from spanwise.tracking import store as store_room
 from spanwise.tracking.place import ENVIRONMENT, place, prepare
 from spanwise.tracking.runs import read_runs
 
-from .tracking_world import CONDITIONS, MISSING, PAIRS, RUNS, a_project
+from .tracking_world import CONDITIONS, MISSING, PAIRS, RUNS, a_project, client_of
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -80,14 +80,6 @@ def serving(command: list[str], folder: Path, port: int) -> Iterator[str]:
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
-
-
-@pytest.fixture(scope="module")
-def blank(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An empty database as MLflow makes it, to be copied: its hundred tables take a while."""
-    path = tmp_path_factory.mktemp("blank") / "mlflow.db"
-    client_of(f"sqlite:///{path}").search_experiments()
-    return path
 
 
 @pytest.fixture(scope="module")
@@ -148,12 +140,6 @@ def tracked(
     root = tmp_path_factory.mktemp("held")
     uri, params = store_of(request, root), a_project(root, "held", standing="confirmatory")
     return Tracked(uri, root, params, track(root, params, uri))
-
-
-def client_of(uri: str) -> Any:
-    from mlflow import MlflowClient
-
-    return MlflowClient(tracking_uri=uri)
 
 
 def runs_of(uri: str, corpus: str, condition: str = "") -> list[Any]:

@@ -26,7 +26,7 @@ from spanwise.units.outcomes import BASES, MEASURES
 from spanwise.units.reach import CAUSES
 
 from .tracking_world import RUNS as ABLATION
-from .tracking_world import a_project, a_study
+from .tracking_world import a_project, a_study, client_of
 
 RETRIEVERS = ("bm25", "minilm", "mpnet")
 RUNS = 27
@@ -497,14 +497,6 @@ def test_results_that_contradict_the_settings_are_refused(tmp_path: Path) -> Non
 
 
 @pytest.fixture(scope="module")
-def blank(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An empty database as MLflow makes it, to be copied: its hundred tables take a while."""
-    path = tmp_path_factory.mktemp("blank") / "mlflow.db"
-    client_of(f"sqlite:///{path}").search_experiments()
-    return path
-
-
-@pytest.fixture(scope="module")
 def logged(tmp_path_factory: pytest.TempPathFactory, blank: Path) -> Path:
     """A project whose studies were tracked once in its own store; to be copied."""
     root = tmp_path_factory.mktemp("logged") / "project"
@@ -523,12 +515,6 @@ def project(logged: Path, tmp_path: Path) -> Path:
     root = tmp_path / "a new place #1 100%20"
     shutil.copytree(logged, root)
     return root
-
-
-def client_of(uri: str) -> Any:
-    from mlflow import MlflowClient
-
-    return MlflowClient(tracking_uri=uri)
 
 
 def runs_of(root: Path, condition: str = "", experiment: str = EXPERIMENT) -> list[Any]:

@@ -163,3 +163,10 @@ def a_project(
     for folder, report in reports.items():
         schemas.write_text(folder / "report.json", json.dumps(report))
     return from_mapping(study)
+
+
+def client_of(uri: str) -> Any:
+    """A client of one store."""
+    from mlflow import MlflowClient
+
+    return MlflowClient(tracking_uri=uri)

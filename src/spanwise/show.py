@@ -138,7 +138,8 @@ def show(
         lines.append(f"leaves the ablation: {question['excluded']}")
     for e in question["evidence"]:
         text = found.text(e["doc_id"], e["start"], e["end"])
-        lines.append(f"evidence {e['doc_id']}:{e['start']}-{e['end']}  {OPEN}{_short(text)}{CLOSE}")
+        marked = f"{OPEN}{units.short(text)}{CLOSE}"
+        lines.append(f"evidence {e['doc_id']}:{e['start']}-{e['end']}  {marked}")
     ran, recorded = _recorded(found.corpus, embedder, question_id)
     now = _fresh(params, found, embedder) if fresh and wanted else {}
     scores = _scores(found.corpus, embedder, question_id, params.primary.measure)
@@ -314,11 +315,6 @@ def _fresh(params: Params, found: Found, embedder: str) -> dict[str, list[str]]:
 def _shown(prefix: str, refused: bool) -> str:
     """A prefix on one line; one of a refused document is text of it too."""
     return "(refused)" if refused else " ".join(prefix.split()) or "(no prefix)"
-
-
-def _short(text: str, length: int = 160) -> str:
-    joined = " ".join(text.split())
-    return joined if len(joined) <= length else joined[: length - 1] + "…"
 
 
 def _around(marked: str, length: int = 200) -> str:

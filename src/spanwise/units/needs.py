@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -99,6 +100,14 @@ def load(anchors: pa.Table, needs: pa.Table) -> list[Need]:
         )
         for row in needs.to_pylist()
     ]
+
+
+def read(folder: Path) -> list[Need]:
+    """The needs that stage `units` left in its folder, sorted by id."""
+    return load(
+        schemas.read(folder / "anchors.parquet", schemas.ANCHORS),
+        schemas.read(folder / "needs.parquet", schemas.NEEDS),
+    )
 
 
 def _of_questions(

@@ -275,7 +275,7 @@ def _other_need(params: Params, corpus: str, need: Need) -> Iterator[str]:
 
 def _text(row: Row, known: Mapping[str, Parent]) -> str:
     why = _refusal(row, known)
-    return _short(resolve(row, known)) if why is None else f"(refused: {why})"
+    return short(resolve(row, known)) if why is None else f"(refused: {why})"
 
 
 def _refusal(row: Row, known: Mapping[str, Parent]) -> str | None:
@@ -289,7 +289,8 @@ def _refusal(row: Row, known: Mapping[str, Parent]) -> str | None:
     return None
 
 
-def _short(text: str, length: int = 160) -> str:
+def short(text: str, length: int = 160) -> str:
+    """A text on one line, cut at a length."""
     joined = " ".join(text.split())
     return joined if len(joined) <= length else joined[: length - 1] + "…"
 

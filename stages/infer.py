@@ -4,7 +4,8 @@ from collections import Counter
 
 from spanwise import layout, params, registration, schemas
 from spanwise.documents.records import load_questions
-from spanwise.statistics.study import Study, contrasts, means
+from spanwise.statistics.families import inferred
+from spanwise.statistics.study import Study, means
 
 
 def main(name: str) -> None:
@@ -16,7 +17,9 @@ def main(name: str) -> None:
     asked = layout.read_report(layout.stage("ask", name) / "report.json")
     digests = registration.digests_of(name)
     scored = layout.read_report(layout.stage("score", name) / "report.json")
-    standing = registration.standing(settings, name, digests)
+    standing = registration.standing(
+        settings, name, digests, documents=registration.documents_of(name)
+    )
     study = Study(
         settings,
         schemas.read(layout.stage("score", name) / "scores.parquet", schemas.SCORES),
@@ -30,13 +33,15 @@ def main(name: str) -> None:
         frozenset(q["question_id"] for q in questions if q["excluded"] is not None),
     )
     folder = layout.stage("infer", name)
-    rows, draws = contrasts(study)
-    for table, schema, found in (
+    found = inferred(study)
+    for table, schema, rows in (
         ("means", schemas.MEANS, means(study)),
-        ("contrasts", schemas.CONTRASTS, rows),
-        ("replicates", schemas.REPLICATES, draws),
+        ("contrasts", schemas.CONTRASTS, found.contrasts),
+        ("replicates", schemas.REPLICATES, found.replicates),
+        ("checks", schemas.CHECKS, found.checks),
+        ("mixed", schemas.MIXED, found.mixed),
     ):
-        schemas.write(folder / f"{table}.parquet", schema, schemas.table(schema, found))
+        schemas.write(folder / f"{table}.parquet", schema, schemas.table(schema, rows))
     why = Counter(q["excluded"] for q in questions if q["excluded"] is not None)
     why["rewording"] = sum(q["base"] is not None and q["excluded"] is None for q in questions)
     layout.write_report(

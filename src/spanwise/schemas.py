@@ -109,6 +109,9 @@ ROUTING = _schema(
     "routing", ["condition", "question_id"],
     condition=_TEXT, question_id=_TEXT, kept=_TITLES, section_recall=_Nullable(_FLOAT),
 )
+# What a reranker said, keyed by the digest of settings, question and text. tokens: of both, special
+# ones included; cut: the model read fewer.
+PAIRS = _schema("pairs", ["key"], key=_TEXT, tokens=_INT, cut=_BOOL, score=_FLOAT)
 SCORES = _schema(
     "scores", ["embedder", "reranker", "condition", "question_id"],
     embedder=_TEXT, reranker=_TEXT, condition=_TEXT, question_id=_TEXT, doc_id=_TEXT, type=_TEXT,
@@ -126,17 +129,51 @@ MEANS = _schema(
     embedder=_TEXT, reranker=_TEXT, condition=_TEXT, slice=_TEXT, measure=_TEXT,
     n_questions=_INT, undefined=_INT, mean=_Nullable(_FLOAT),
 )
-# family: contrast, connected (the same with documents that share a question as one cluster), step
-# or dose; standing: confirmatory or exploratory; status: estimated, or
-# absent with a reason (then every figure is null). Slice `primary` throughout.
+# family: contrast, connected (the same with documents that share a question as one cluster), step,
+# dose, or type:... (a contrast within questions of one type); standing: confirmatory or
+# exploratory; status: estimated, or absent with a reason (then every figure is null). Slice
+# `primary` throughout. interval: percentile or linearised, which ci, ci90 and p come from; se: the
+# linearised standard error.
 CONTRASTS = _schema(
     "contrasts", ["embedder", "reranker", "measure", "family", "name"],
     embedder=_TEXT, reranker=_TEXT, measure=_TEXT, family=_TEXT, name=_TEXT, a=_TEXT, b=_TEXT,
     standing=_TEXT, status=_TEXT, reason=_Nullable(_TEXT),
     n_questions=_INT, n_documents=_INT, excluded=_INT,
     mean_a=_Nullable(_FLOAT), mean_b=_Nullable(_FLOAT), delta=_Nullable(_FLOAT),
-    ci_low=_Nullable(_FLOAT), ci_high=_Nullable(_FLOAT), p=_Nullable(_FLOAT),
-    dz=_Nullable(_FLOAT), p_holm=_Nullable(_FLOAT),
+    ci_low=_Nullable(_FLOAT), ci_high=_Nullable(_FLOAT), ci90_low=_Nullable(_FLOAT),
+    ci90_high=_Nullable(_FLOAT), interval=_Nullable(_TEXT), se=_Nullable(_FLOAT),
+    p=_Nullable(_FLOAT), dz=_Nullable(_FLOAT), p_holm=_Nullable(_FLOAT),
+)
+# Beside the contrasts and steps of the primary measure, in every cell: the intervals that are not
+# of record, the sign-flip test, and power at the registered margin. *_needed: for that margin four
+# times in five; equivalence_*: for a 90% interval within it. cautions: in words.
+CHECKS = _schema(
+    "checks", ["embedder", "reranker", "measure", "family", "name"],
+    embedder=_TEXT, reranker=_TEXT, measure=_TEXT, family=_TEXT, name=_TEXT,
+    **{
+        figure: _Nullable(_FLOAT)
+        for figure in (
+            "percentile_low", "percentile_high", "percentile_p", "bca_low", "bca_high",
+            "linear_low", "linear_high", "linear_p", "flip_p", "icc", "design_effect", "power",
+            "detectable", "equivalence_power",
+        )
+    },
+    documents_needed=_Nullable(_INT), questions_needed=_Nullable(_INT),
+    equivalence_documents=_Nullable(_INT), equivalence_questions=_Nullable(_INT),
+    cautions=_TITLES,
+)
+# Mixed models of the same contrasts. model: stacked (score ~ condition + (1|document), the
+# published study's) or paired (delta ~ 1 + (1|document)); share: of the variance, between
+# documents; apart: of two optimizers, in standard errors; note: on the fit; discordance: with what
+# is of record.
+MIXED = _schema(
+    "mixed", ["embedder", "reranker", "measure", "name", "model"],
+    embedder=_TEXT, reranker=_TEXT, measure=_TEXT, name=_TEXT, model=_TEXT,
+    estimate=_Nullable(_FLOAT), se=_Nullable(_FLOAT), ci_low=_Nullable(_FLOAT),
+    ci_high=_Nullable(_FLOAT), p=_Nullable(_FLOAT), share=_Nullable(_FLOAT),
+    converged=_Nullable(_BOOL), optimizer=_Nullable(_TEXT), apart=_Nullable(_FLOAT),
+    ols_estimate=_Nullable(_FLOAT), ols_se=_Nullable(_FLOAT), note=_Nullable(_TEXT),
+    discordance=_Nullable(_TEXT),
 )
 # The bootstrap's draws for the measure of the primary cell, in every cell.
 REPLICATES = _schema(

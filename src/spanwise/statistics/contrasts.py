@@ -5,15 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spanwise.errors import InputError
-from spanwise.statistics.bootstrap import ZERO, Resampled, Sample, resample
+from spanwise.statistics.bootstrap import ZERO, Resampled, Sample, resample, totals
+from spanwise.statistics.linearised import Linearised, linearised
 
 Column = Mapping[str, tuple[str, float | None]]
 """One measure under one condition: question_id -> (doc_id, value, None where undefined)."""
+
+Interval = Literal["percentile", "linearised"]
 
 REASONS = ("only in A", "only in B", "undefined in A", "undefined in B", "undefined in both")
 
@@ -43,6 +47,9 @@ class Paired:
 class Contrast:
     """What a pair of conditions came to. None where there is nothing to say, never NaN.
 
+    ci_low, ci_high:     95% interval of record; ci90_low, ci90_high: 90%, for equivalence.
+    interval: which that is, percentile or linearised, None where there is none.
+    se:       linearised standard error, None below two documents.
     dz:       mean / sd of the deltas (ddof 1), None if they do not vary or are fewer than two.
     p_holm:   p adjusted for the family, None where p is.
     excluded: reason -> number of questions.
@@ -57,6 +64,10 @@ class Contrast:
     delta: float | None
     ci_low: float | None
     ci_high: float | None
+    ci90_low: float | None
+    ci90_high: float | None
+    interval: Interval | None
+    se: float | None
     p: float | None
     dz: float | None
     p_holm: float | None
@@ -96,23 +107,57 @@ def pair(name: str, a: Column, b: Column) -> Paired:
 
 
 def infer(
-    pairs: Sequence[Paired], iterations: int, seed: int, m: int | None = None
+    pairs: Sequence[Paired], iterations: int, seed: int, m: int | None = None, few: int = 0
 ) -> list[Contrast]:
     """Every contrast of one family, with Holm's correction over it.
 
     m:      size of the family, by default the number of pairs. A family fixed beforehand keeps its
             size where a contrast is absent.
+    few:    below this many documents the linearised interval and its p are of record, else the
+            bootstrap's percentiles.
     raises: ValueError if the family is smaller than what is given.
     """
-    drawn = resample([Sample(p.deltas, p.doc_ids) for p in pairs], iterations, seed)
-    adjusted = holm([found.p for found in drawn], len(pairs) if m is None else m)
+    samples = [Sample(p.deltas, p.doc_ids) for p in pairs]
+    drawn = resample(samples, iterations, seed)
+    errors = [
+        linearised(*totals(sample)) if found.n_documents > 1 else None
+        for sample, found in zip(samples, drawn, strict=True)
+    ]
+    recorded = [_record(found, error, few) for found, error in zip(drawn, errors, strict=True)]
+    adjusted = holm([record.p for record in recorded], len(pairs) if m is None else m)
     return [
         Contrast(
-            p.name, len(p.deltas), r.n_documents, _mean(p.a), _mean(p.b), r.mean, r.ci_low,
-            r.ci_high, r.p, _dz(p.deltas), q, p.excluded, _reason(r), r.replicates,
+            p.name, len(p.deltas), r.n_documents, _mean(p.a), _mean(p.b), r.mean,
+            *its.ci, *its.ci90, its.interval, None if error is None else error.se, its.p,
+            _dz(p.deltas), q, p.excluded, _reason(r, its), r.replicates,
         )
-        for p, r, q in zip(pairs, drawn, adjusted, strict=True)
+        for p, r, error, its, q in zip(pairs, drawn, errors, recorded, adjusted, strict=True)
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Interval and p of record."""
+
+    interval: Interval | None
+    ci: tuple[float | None, float | None]
+    ci90: tuple[float | None, float | None]
+    p: float | None
+
+
+def record(sample: Sample, found: Resampled, few: int) -> Record:
+    """The interval of record of one sample that has been resampled. few: as for `infer`."""
+    error = linearised(*totals(sample)) if found.n_documents > 1 else None
+    return _record(found, error, few)
+
+
+def _record(found: Resampled, error: Linearised | None, few: int) -> Record:
+    if error is None:
+        return Record(None, (None, None), (None, None), None)
+    if found.n_documents < few:
+        return Record("linearised", error.interval(), error.interval(0.90), error.p)
+    low, high = np.percentile(found.replicates, [5, 95]).tolist()
+    return Record("percentile", (found.ci_low, found.ci_high), (low, high), found.p)
 
 
 def holm(p: Sequence[float | None], m: int) -> list[float | None]:
@@ -161,9 +206,11 @@ def _mean(values: Sequence[float]) -> float | None:
     return math.fsum(values) / len(values) if values else None
 
 
-def _reason(found: Resampled) -> str | None:
+def _reason(found: Resampled, its: Record) -> str | None:
     if found.mean is None:
         return "no question has a value under both conditions"
     if found.n_documents < 2:
         return "one document: nothing to resample, so no interval and no p"
+    if its.p is None:
+        return "the documents do not vary: no error, so no p"
     return None

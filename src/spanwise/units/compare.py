@@ -15,6 +15,7 @@ from typing import Any
 from spanwise.params import InferenceSettings
 from spanwise.statistics.clusters import connected
 from spanwise.statistics.contrasts import Column, Contrast, Paired, holm, infer, pair
+from spanwise.statistics.linearised import FEW
 from spanwise.units.needs import SLICES
 from spanwise.units.outcomes import BASES, MEASURES
 from spanwise.units.reach import CAUSES
@@ -108,7 +109,7 @@ def comparisons(
     # All at once: pairs over the same documents share their draws.
     drawn = infer(
         [paired for family in families for paired in family.paired()],
-        settings.iterations, settings.seed,
+        settings.iterations, settings.seed, few=FEW,
     )
     made: list[dict[str, Any]] = []
     for family in families:

@@ -1,0 +1,86 @@
+"""Designs whose 95% interval is known to miss its level, recognised from the data.
+
+Every threshold comes from the simulated studies of docs/calibration.md: it is where coverage leaves
+93 to 96% (94 to 96% from 200 documents on) in designs that resemble each other in nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+FEW_UNEVEN = 20
+"""Documents below which sizes that differ (EVEN) cost one to three points of coverage."""
+
+EVEN = 0.9
+"""`evenness` from which documents count as alike in size."""
+
+DOMINATED = 0.5
+"""`evenness` below which a few documents decide the mean, whatever their number."""
+
+SCARCE = 50
+"""Documents with any difference below which, if they are less than half, the rest of the effect may
+lie in documents that were not drawn."""
+
+LOPSIDED = 0.14
+"""`lopsided`, of either sign, above which one tail is missed more often than the other."""
+
+
+def evenness(counts: Floats) -> float:
+    """Effective number of documents over their number, (sum n)^2 / (G sum n^2).
+
+    returns: within [1 / G, 1], 1 for equal sizes. Source: Kish, Survey Sampling (1965), 11.7.
+    """
+    return float(counts.sum() ** 2 / (len(counts) * (counts**2).sum()))
+
+
+def lopsided(values: Sequence[float]) -> float:
+    """Skewness / sqrt(n) of the questions' differences: about the skewness of their mean.
+
+    It is the first term by which the mean's distribution differs from the normal one (Hall, The
+    Bootstrap and Edgeworth Expansion (1992), section 2.6). Questions tell more of it than a few
+    documents' sums do. returns: 0 where nothing varies.
+    """
+    apart = np.asarray(values, dtype=np.float64)
+    apart = apart - apart.mean()
+    square = float((apart**2).sum())
+    return float((apart**3).sum()) / square**1.5 if square > 1e-24 else 0.0
+
+
+def warnings(sums: Floats, counts: Floats, values: Sequence[float]) -> list[str]:
+    """Reasons to trust a contrast's interval less, in plain words; none for most studies.
+
+    sums, counts: (G,) of each document's questions, G >= 2.
+    values:       (n,) the questions' differences, n = sum of counts.
+    """
+    documents, found = len(sums), []
+    even = evenness(counts)
+    if even < DOMINATED:
+        found.append(
+            f"a few documents hold most questions: {documents} weigh as much as "
+            f"{even * documents:.1f} equal ones, so the interval is too narrow"
+        )
+    elif documents < FEW_UNEVEN and even < EVEN:
+        found.append(
+            f"{documents} documents of unequal size are few: the interval covers the true "
+            "difference in about 92% of studies, not 95%"
+        )
+    differing = int((sums != 0).sum())
+    if differing < SCARCE and 2 * differing < documents:
+        found.append(
+            f"only {differing} of {documents} documents show any difference: where it is rare, "
+            "most of it may lie in documents that are not here, and the interval is too near zero"
+        )
+    lean = lopsided(values)
+    if abs(lean) > LOPSIDED:
+        # Where losses are rare and large, a sample that has few of them is too high.
+        side = "below" if lean < 0 else "above"
+        found.append(
+            f"a few questions differ far more than the others: the true difference lies {side} the "
+            "interval more often than 2.5% of the time"
+        )
+    return found

@@ -1,0 +1,98 @@
+"""What stands beside a contrast's interval of record: other intervals, power, mixed models."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from spanwise.statistics.bootstrap import Sample, corrected, totals
+from spanwise.statistics.cautions import warnings
+from spanwise.statistics.contrasts import Contrast, Paired
+from spanwise.statistics.linearised import linearised
+from spanwise.statistics.mixed import discordance, fit
+from spanwise.statistics.permutation import sign_flips
+from spanwise.statistics.power import ALPHA, power
+
+FIGURES = (
+    "percentile_low", "percentile_high", "percentile_p", "bca_low", "bca_high", "linear_low",
+    "linear_high", "linear_p", "flip_p", "icc", "design_effect", "power", "detectable",
+    "equivalence_power",
+)
+SIZES = ("documents_needed", "questions_needed", "equivalence_documents", "equivalence_questions")
+
+
+def checks(
+    pairs: Sequence[Paired], found: Mapping[str, Contrast], iterations: int, seed: int,
+    margin: float, m: int,
+) -> list[dict[str, Any]]:
+    """Figures of CHECKS for each pair of one family, None where there is nothing to say.
+
+    found:  the contrast of each pair by its name.
+    margin: the registered smallest effect of interest; m: size of the family, Holm's first step.
+    """
+    samples = [Sample(pair.deltas, pair.doc_ids) for pair in pairs]
+    flips = sign_flips(samples, iterations, seed)
+    made = []
+    for pair, sample, flip in zip(pairs, samples, flips, strict=True):
+        row: dict[str, Any] = {"name": pair.name, **dict.fromkeys((*FIGURES, *SIZES))}
+        row["cautions"] = []
+        made.append(row)
+        its = found[pair.name]
+        if its.n_documents < 2:
+            continue
+        sums, counts = totals(sample)
+        line = linearised(sums, counts)
+        low, high = line.interval()
+        row |= {"flip_p": flip, "linear_low": low, "linear_high": high, "linear_p": line.p}
+        row |= _percentile(its)
+        bca = corrected(its.replicates, sums, counts)
+        if bca is not None:
+            row["bca_low"], row["bca_high"] = bca
+        squares = math.fsum(value**2 for value in sample.values)
+        size = power(sums, counts, squares, margin, ALPHA / m)
+        if size is not None:
+            row |= {
+                "icc": size.icc, "design_effect": size.design_effect, "power": size.power,
+                "detectable": size.detectable, "equivalence_power": size.equivalence_power,
+                "documents_needed": size.documents, "questions_needed": size.questions,
+                "equivalence_documents": size.equivalence_documents,
+                "equivalence_questions": size.equivalence_questions,
+            }
+        row["cautions"] = warnings(sums, counts, sample.values)
+    return made
+
+
+def _percentile(its: Contrast) -> dict[str, float]:
+    import numpy as np
+
+    low, high = np.percentile(its.replicates, [2.5, 97.5]).tolist()
+    below, above = int((its.replicates <= 0).sum()), int((its.replicates >= 0).sum())
+    return {
+        "percentile_low": low, "percentile_high": high,
+        "percentile_p": min(1.0, 2 * min(below, above) / len(its.replicates)),
+    }
+
+
+def models(pairs: Sequence[Paired], found: Mapping[str, Contrast]) -> list[dict[str, Any]]:
+    """Figures of MIXED: two models of each pair, with why they disagree with what is of record."""
+    made = []
+    for pair in pairs:
+        stacked, paired = fit(pair, "stacked"), fit(pair, "paired")
+        its = found[pair.name]
+        why = discordance(pair, stacked, paired, its.p, its.se)
+        for model in (stacked, paired):
+            made.append(
+                {
+                    "name": pair.name, "model": model.model,
+                    **{
+                        field: getattr(model, field)
+                        for field in (
+                            "estimate", "se", "ci_low", "ci_high", "p", "share", "converged",
+                            "optimizer", "apart", "ols_estimate", "ols_se", "note",
+                        )
+                    },
+                    "discordance": why,
+                }
+            )
+    return made

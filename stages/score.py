@@ -16,21 +16,37 @@ def main(name: str) -> None:
         settings.conditions,
     )
     rows, counts, recall, first = [], {}, {}, {}
+    reranked, absent = {}, {}
     for embedder in [*settings.embedders, layout.LEXICAL]:
         folder = layout.cell("retrieve", name, embedder)
         runs = schemas.read(folder / "runs.parquet", schemas.RUNS)
-        made, counts[embedder] = scorer.score(embedder, "none", runs)
+        made, counts[embedder] = scorer.score(embedder, params.WITHOUT, runs)
         rows += made
         if embedder == layout.LEXICAL:
             first = {name: scorer.gold_first(name, runs) for name in counts[embedder]}
         else:
             routing = schemas.read(folder / "routing.parquet", schemas.ROUTING)
             recall[embedder] = scorer.mean_recall(routing)
+            told = layout.read_report(layout.cell("rerank", name, embedder) / "report.json")
+            for reranker in settings.rerankers:
+                cell = f"{embedder}/{reranker}"
+                if reranker in told["absent"]:
+                    absent[cell] = told["absent"][reranker]
+                    continue
+                runs = schemas.read(
+                    layout.reranked(name, embedder, reranker) / "runs.parquet", schemas.RUNS
+                )
+                made, found = scorer.score(embedder, reranker, runs)
+                rows += made
+                reranked[cell] = {**told["reranked"][reranker], "counts": found}
     folder = layout.stage("score", name)
     schemas.write(folder / "scores.parquet", schemas.SCORES, schemas.table(schemas.SCORES, rows))
     layout.write_report(
         folder / "report.json",
-        {"counts": counts, "section_recall": recall, "bm25_gold_first": first},
+        {
+            "counts": counts, "section_recall": recall, "bm25_gold_first": first,
+            "reranked": reranked, "absent_cells": absent,
+        },
     )
 
 

@@ -36,6 +36,11 @@ def cell_report(name: str, corpus: str, embedder: str) -> Path:
     return ARTIFACTS / name / corpus / f"{embedder}.json"
 
 
+def reranked(corpus: str, embedder: str, reranker: str) -> Path:
+    """Folder of one embedder's lists as a reranker orders them, with the scores it gave."""
+    return cell("rerank", corpus, embedder) / reranker
+
+
 def units_table(segmentation: str) -> str:
     """File name of a segmentation's manifest, in the folder of stage `units`."""
     return f"{segmentation}.parquet"

@@ -27,6 +27,9 @@ MEASURES = (
 RESERVED = frozenset({"bm25", "units", "standing", "demonstration"})
 """Names that stand where an embedder's would in outputs."""
 
+WITHOUT = "none"
+"""Stands for the reranker of a cell that has none."""
+
 
 def _name(value: str) -> str:
     if not re.fullmatch(r"[a-z0-9-]+", value):
@@ -51,7 +54,9 @@ class CorpusSettings(_Settings):
     questions: `written` by the language model, or a question file of people's in `questions/`.
     """
 
-    reader: Literal["markdown", "text", "qasper", "mediawiki", "chroma"]
+    reader: Literal[
+        "markdown", "text", "qasper", "mediawiki", "chroma", "folder", "beir", "snippets"
+    ]
     path: str
     demonstration: bool = False
     inducer: Literal["segmenter", "hybrid", "llm"] = "segmenter"
@@ -70,6 +75,28 @@ class EmbedderSettings(_Settings):
     max_seq_length: PositiveInt = 512
     device: Literal["cpu", "cuda"] = "cpu"
     batch_size: PositiveInt = 1  # 1 is canonical: bits that depend on nothing else that was asked
+
+    @model_validator(mode="after")
+    def _canonical_or_gpu(self) -> Self:
+        if self.device == "cpu" and self.batch_size != 1:
+            raise ValueError("batch_size is 1 on the cpu: batches are no faster there, and inexact")
+        return self
+
+
+class RerankerSettings(_Settings):
+    """A model that reads a question and a text together: its hub id (or a folder), who runs it.
+
+    kind:       `cross-encoder` of sentence-transformers, or FlagEmbedding's `flag`.
+    top:        ranks that it reorders; what stands below leaves the list.
+    max_length: tokens of question and text together, special ones included.
+    """
+
+    model: str = Field(min_length=1)
+    kind: Literal["cross-encoder", "flag"]
+    top: PositiveInt = 50
+    max_length: Annotated[int, Field(ge=16)] = 512
+    device: Literal["cpu", "cuda"] = "cpu"
+    batch_size: PositiveInt = 1  # as an embedder's
 
     @model_validator(mode="after")
     def _canonical_or_gpu(self) -> Self:
@@ -298,6 +325,7 @@ class Params(_Settings):
 
     corpora: dict[Name, CorpusSettings] = Field(min_length=1)
     embedders: dict[Name, EmbedderSettings] = Field(min_length=1)
+    rerankers: dict[Name, RerankerSettings] = Field(default_factory=dict)
     tokens: TokenSettings
     chunking: ChunkingSettings
     inducers: InducerSettings
@@ -327,6 +355,19 @@ class Params(_Settings):
             raise ValueError(f"embedder {sorted(taken)[0]!r}: outputs have that name; take another")
         if self.primary.embedder not in self.embedders:
             raise ValueError(f"primary.embedder {self.primary.embedder!r} is no entry of embedders")
+        if WITHOUT in self.rerankers:
+            raise ValueError(f"reranker {WITHOUT!r}: it stands for no reranker; take another name")
+        if self.primary.reranker not in (WITHOUT, *self.rerankers):
+            raise ValueError(
+                f"primary.reranker {self.primary.reranker!r} is no entry of rerankers, nor "
+                f"`{WITHOUT}`"
+            )
+        for name, reranker in self.rerankers.items():
+            if reranker.top > self.retrieval.depth:
+                raise ValueError(
+                    f"rerankers.{name}.top {reranker.top} is above retrieval.depth "
+                    f"{self.retrieval.depth}: no ranking is that long"
+                )
         if self.tokens.tokenizer != "words" and self.tokens.tokenizer not in self.embedders:
             raise ValueError(
                 f"tokens.tokenizer {self.tokens.tokenizer!r} is no embedder, nor `words`"

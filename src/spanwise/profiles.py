@@ -1,9 +1,12 @@
-"""Whole set-ups: a profile's parts replace those of params.yaml, whose comments stay."""
+"""Whole set-ups, and single corpora: put into params.yaml, whose comments stay."""
 
 from __future__ import annotations
 
 import io
+import json
+import re
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +17,7 @@ from spanwise.params import Params
 
 FOLDER = Path("profiles")
 
-REPLACED = ("corpora", "embedders")
+REPLACED = ("corpora", "embedders", "rerankers")
 """Mappings that a profile replaces whole; of every other part it changes the keys that it names."""
 
 SOURCES = {
@@ -23,6 +26,9 @@ SOURCES = {
     "qasper": "QASPER's official .json files",
     "mediawiki": "a MediaWiki XML dump (.xml or .xml.bz2)",
     "chroma": "Chroma's evaluation set: corpora/*.md and questions_df.csv",
+    "folder": ".md, .txt, .rst, .html, .pdf and .docx files with questions.yaml (or .jsonl)",
+    "beir": "BEIR's corpus.jsonl, queries.jsonl and qrels/*.tsv",
+    "snippets": "text files and one .json of queries with the spans of their snippets",
 }
 """What each reader expects in a corpus' place."""
 
@@ -72,6 +78,8 @@ def plan(
     for part in REPLACED:
         if part in changes:
             dropped += _dropped(part, settings.get(part), changes[part])
+            if not settings.get(part):  # what stands behind an empty mapping is kept by its key
+                settings.ca.items.pop(part, None)
             settings[part] = changes.pop(part)
     _merge(settings, changes)
     buffer = io.StringIO()
@@ -83,6 +91,80 @@ def plan(
             "or give --force"
         )
     return Plan(path, changed, (*dropped, *_missing(outcome, path.parent)), buffer.getvalue())
+
+
+def with_corpus(
+    name: str, entry: Mapping[str, str | int | float | bool | Mapping[str, Any]],
+    path: Path = Path("params.yaml"),
+) -> str:
+    """What params.yaml is with one more corpus, written below those that are there.
+
+    Everything else stays as it is, byte for byte; where that cannot be (corpora on one line), the
+    file is written anew with its comments.
+    raises: ParamsError for a file that is no study, with the corpus or without, and for a name that
+            is there already.
+    """
+    from ruamel.yaml import YAML
+
+    before = params.load(path)
+    if name in before.corpora:
+        raise ParamsError(
+            f"{path}: a corpus {name!r} is there already, at {before.corpora[name].path}; take "
+            "another name, or that entry and its folder out"
+        )
+    yaml = YAML()
+    yaml.preserve_quotes = True
+    yaml.width = 100
+    settings = _read(yaml, path)
+    wanted = _plain(settings)
+    wanted["corpora"][name] = {
+        key: dict(value) if isinstance(value, Mapping) else value for key, value in entry.items()
+    }
+    params.from_mapping(wanted, f"{path} with corpus {name}")
+    text = _below(path.read_bytes().decode("utf-8"), settings, name, entry)
+    if _reads_as(text, wanted):
+        return text
+    settings["corpora"][name] = wanted["corpora"][name]
+    buffer = io.StringIO()
+    yaml.dump(settings, buffer)
+    return buffer.getvalue()
+
+
+def _below(text: str, settings: Any, name: str, entry: Mapping[str, Any]) -> str:
+    """The text with an entry after the last indented line of `corpora`."""
+    lines = text.splitlines(keepends=True)
+    end_of_line = "\r\n" if "\r\n" in text else "\n"
+    start = settings.lc.key("corpora")[0]
+    end = min((line for key in settings if (line := settings.lc.key(key)[0]) > start),
+              default=len(lines))
+    last = max((i for i in range(start, end) if lines[i].strip() and lines[i][0].isspace()),
+               default=start)
+    indent = " " * settings["corpora"].lc.key(next(iter(settings["corpora"])))[1]
+    made = [f"{indent}{name}:"]
+    made += [f"{indent * 2}{key}: {_scalar(value)}" for key, value in entry.items()]
+    if not lines[last].endswith("\n"):
+        lines[last] += end_of_line
+    return "".join([*lines[: last + 1], *(line + end_of_line for line in made), *lines[last + 1:]])
+
+
+def _scalar(value: Any) -> str:
+    """A value on one line of YAML."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key}: {_scalar(inner)}" for key, inner in value.items()) + "}"
+    if isinstance(value, str) and re.fullmatch(r"[a-z][\w/.-]*", value):
+        if value not in ("true", "false", "null", "yes", "no", "on", "off", "y", "n"):
+            return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _reads_as(text: str, wanted: Any) -> bool:
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        return bool(_plain(YAML().load(text)) == wanted)
+    except YAMLError:
+        return False
 
 
 def _dropped(part: str, before: Any, after: Any) -> list[str]:

@@ -191,9 +191,9 @@ def test_more_figures_than_mlflow_takes_at_once(tmp_path: Path, blank: Path) -> 
     schemas.write(path, schemas.MEANS, schemas.table(schemas.MEANS, rows + more))
     assert track(tmp_path, params, uri).added == RUNS
     run, = runs_of(uri, "toy", "tags.condition = 'A0' and tags.cell = 'toy/minilm/none'")
-    # (4 + 60 slices) x 9 measures x (mean, n_questions, undefined), less one undefined mean, and
-    # the count of those.
-    assert len(run.data.metrics) == 64 * 9 * 3 - 1 + 1
+    # (4 + 60 slices) x 9 measures x (mean, n_questions, undefined), less one undefined mean, the
+    # count of those, and nine figures of the step that it is a side of.
+    assert len(run.data.metrics) == 64 * 9 * 3 - 1 + 1 + 9
 
 
 def test_runs_hold_the_results_and_lie_below_their_cell(tracked: Tracked, tmp_path: Path) -> None:
@@ -255,13 +255,14 @@ def test_changed_results_supersede_what_rests_on_them_and_may_come_back(
     track(tmp_path, a_project(tmp_path, "moved"), uri)
     before = {run.info.run_id for run in runs_of(uri, "moved")}
     changed = a_project(tmp_path, "moved", {("minilm", "A0", "q2"): 0.05})
-    # Minilm's cell, its A0 and its A2-A0; the other nine stand.
-    assert track(tmp_path, changed, uri) == Summary(3, RUNS - 3, superseded=3)
+    # Minilm's cell, its A0, its A2-A0 and A2, which holds the figures of A2-A0; the others stand.
+    assert track(tmp_path, changed, uri) == Summary(4, RUNS - 4, superseded=4)
     current = runs_of(uri, "moved", CURRENT)
     new = {run.info.run_id: run for run in current if run.info.run_id not in before}
-    assert sorted(run.info.run_name for run in new.values()) == ["A0", "A2-A0", "minilm/none"]
+    rested = ["A0", "A2", "A2-A0", "minilm/none"]
+    assert sorted(run.info.run_name for run in new.values()) == rested
     former = runs_of(uri, "moved", "tags.`spanwise.superseded` = 'true'")
-    assert sorted(run.info.run_name for run in former) == ["A0", "A2-A0", "minilm/none"]
+    assert sorted(run.info.run_name for run in former) == rested
     assert {run.info.run_id for run in former} < before
 
     # Unchanged runs of that cell move below its new run.
@@ -272,7 +273,7 @@ def test_changed_results_supersede_what_rests_on_them_and_may_come_back(
     assert len(children) == 5
 
     restored = a_project(tmp_path, "moved")
-    assert track(tmp_path, restored, uri) == Summary(0, RUNS, superseded=3)
+    assert track(tmp_path, restored, uri) == Summary(0, RUNS, superseded=4)
     assert {run.info.run_id for run in runs_of(uri, "moved", CURRENT)} == before
     assert track(tmp_path, restored, uri) == Summary(0, RUNS)
 
@@ -289,13 +290,13 @@ def test_an_interrupted_call_is_finished_by_the_next(
         written.append(path)
         write(path, schema, found)
 
-    # Two tables for each of cell, A0 and A2: the sixth, the second of A2's, is never written.
+    # Four tables of the cell, two of A0: the second of A0's is never written.
     monkeypatch.setattr(store_room.schemas, "write", interrupted)
     with pytest.raises(KeyboardInterrupt):
         track(tmp_path, params, uri)
     monkeypatch.undo()
     assert [run.info.status for run in runs_of(uri, "broken")].count("RUNNING") == 1
-    assert track(tmp_path, params, uri) == Summary(RUNS - 2, 2, repaired=1)
+    assert track(tmp_path, params, uri) == Summary(RUNS - 1, 1, repaired=1)
     found = runs_of(uri, "broken")
     assert len(found) == RUNS and {run.info.status for run in found} == {"FINISHED"}
     assert track(tmp_path, params, uri) == Summary(0, RUNS)
@@ -354,9 +355,9 @@ def test_the_project_keeps_its_store_and_survives_a_move(tmp_path: Path, blank: 
         assert run.info.artifact_uri.startswith((root / "mlruns" / "artifacts").as_uri() + "/")
         # New runs lie at the new place too.
         a_project(root, changed={("mpnet", "A0", "q1"): 0.07})
-        assert track(root, params).added == 3
+        assert track(root, params).added == 4
         folders = [p for p in (root / "mlruns/artifacts/toy").iterdir() if p.is_dir()]
-        assert len(folders) == RUNS + 3
+        assert len(folders) == RUNS + 4
     assert not old.exists()
 
 

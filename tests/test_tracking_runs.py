@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from spanwise import schemas
 from spanwise.errors import InputError
 from spanwise.params import MEASURES, from_mapping
 from spanwise.tracking import metric_name, track
-from spanwise.tracking.runs import Run, fingerprint, read_runs
+from spanwise.tracking.record import Run, figures, fingerprint, joined
+from spanwise.tracking.runs import read_runs
 
 from . import reference_tracking as reference
 from .tracking_world import CONDITIONS, EMBEDDERS, MISSING, RUNS, a_project, a_study
@@ -69,8 +71,9 @@ def test_undefined_figures_are_counted_and_never_logged(tmp_path: Path) -> None:
     assert condition.metrics["undefined/rewordings/coverage_at_512"] == 1
     assert condition.metrics["undefined_figures"] == 1
     contrast = next(run for run in runs if run.name == "A2-A0")
-    # dz and p_holm of each of nine measures.
-    assert contrast.metrics["undefined_figures"] == 18
+    # Nine measures; all but nine figures of each are given.
+    given = 9
+    assert contrast.metrics["undefined_figures"] == 9 * (len(figures(schemas.CONTRASTS)) - given)
     assert "dz/mrr" not in contrast.metrics and "delta/mrr" in contrast.metrics
 
 
@@ -132,7 +135,7 @@ def test_the_lexical_cell_and_the_slope_over_depth(tmp_path: Path) -> None:
     # It rests on every condition of the cell; its draws were not kept.
     cell = next(run for run in runs if run.cell == slope.cell)
     assert slope.tags["data_digest"] == cell.tags["data_digest"]
-    assert set(slope.artifacts) == {"contrasts.parquet"}
+    assert "replicates.parquet" not in slope.artifacts
 
 
 def test_connected_clusters_have_a_run_of_their_own_without_anothers_draws(tmp_path: Path) -> None:
@@ -147,9 +150,98 @@ def test_connected_clusters_have_a_run_of_their_own_without_anothers_draws(tmp_p
     plain = found["toy/mpnet/none", "C2 = A3-A2"]
     check = found["toy/mpnet/none", "C2 = A3-A2, connected clusters"]
     assert check.tags["family"] == "connected" and check.tags["standing"] == "exploratory"
-    assert set(plain.artifacts) == {"contrasts.parquet", "replicates.parquet"}
-    # The draws of this name resampled documents, not clusters.
-    assert set(check.artifacts) == {"contrasts.parquet"}
+    # The draws and the models of this name are of documents, not clusters.
+    assert plain.artifacts.keys() - check.artifacts.keys() == {"replicates.parquet"}
+    assert json.loads(str(plain.artifacts["mixed.json"]))["data"]
+    assert not json.loads(str(check.artifacts["mixed.json"]))["data"]
+    # Nor does a condition hold the same difference twice.
+    condition = found["toy/mpnet/none", "A3"]
+    assert not any(name.startswith("connected") for name in condition.metrics)
+
+
+def test_a_contrast_within_a_type_of_question_is_told_from_the_whole(tmp_path: Path) -> None:
+    study = a_project(tmp_path)
+    path = tmp_path / "artifacts/infer/toy/contrasts.parquet"
+    rows = schemas.read(path, schemas.CONTRASTS).to_pylist()
+    typed = [{**row, "family": "type:factoid"} for row in rows
+             if (row["embedder"], row["measure"]) == ("mpnet", "cov_ndcg@10")
+             and row["name"] in ("C1", "C2")]
+    schemas.write(path, schemas.CONTRASTS, schemas.table(schemas.CONTRASTS, rows + typed))
+    found = {(run.cell, run.name): run for run in read_runs(tmp_path, study, "toy")}
+    assert len(found) == RUNS + 1
+    assert found["toy/mpnet/none", "C2 = A3-A2, type factoid"].tags["family"] == "type:factoid"
+    top = found["toy/mpnet/none", "mpnet/none"]
+    assert {name for name in top.tags if name.startswith("absent.")} == {
+        "absent.C1", "absent.type.factoid.C1"
+    }
+
+
+def test_a_condition_holds_the_figures_of_its_contrasts(tmp_path: Path) -> None:
+    runs = read_runs(tmp_path, a_project(tmp_path, standing="confirmatory"), "toy")
+    here = {run.name: run for run in runs if run.cell == "toy/mpnet/none"}
+    rows = schemas.read(
+        tmp_path / "artifacts/infer/toy/contrasts.parquet", schemas.CONTRASTS
+    ).to_pylist()
+    row, = (r for r in rows if (r["embedder"], r["measure"], r["name"])
+            == ("mpnet", "cov_ndcg@10", "C2"))
+    # Every number of the row, whatever columns the table has.
+    expected = {f"contrast/C2/{figure}": row[figure] for figure in figures(schemas.CONTRASTS)}
+    expected.pop("contrast/C2/dz" if row["dz"] is None else "")
+    for name in ("A3", "A2"):
+        held = here[name].metrics
+        assert {key: held[key] for key in held if key.startswith("contrast/")} == expected
+    assert not any(name.startswith("contrast/") for name in here["A0"].metrics)
+    assert here["A0"].metrics["step/A2-A0/delta"] == here["A2"].metrics["step/A2-A0/delta"]
+    tags = {name: here[name].tags for name in CONDITIONS}
+    assert {name: its["contrasts"] for name, its in tags.items()} == {
+        "A0": "A2-A0", "A2": "A2-A0, C2", "A3": "C2"
+    }
+    assert {name: its["confirms"] for name, its in tags.items()} == {
+        "A0": "none", "A2": "C2", "A3": "C2"
+    }
+    assert (tags["A3"]["contrast.C2.side"], tags["A2"]["contrast.C2.side"]) == ("a", "b")
+    assert tags["A3"]["contrast.C2.interval"] == row["interval"]
+
+
+def test_what_stands_beside_a_contrast_is_in_its_run(tmp_path: Path) -> None:
+    runs = read_runs(tmp_path, a_project(tmp_path), "toy")
+    contrast = next(run for run in runs if run.name == "C2 = A3-A2")
+    measure = "cov_ndcg_at_10"
+    assert contrast.metrics[f"bca_low/{measure}"] == -0.5
+    assert contrast.metrics[f"documents_needed/{measure}"] == 300
+    assert contrast.metrics[f"estimate/stacked/{measure}"] == 0.125
+    assert f"estimate/paired/{measure}" not in contrast.metrics
+    assert contrast.tags["cautions"] == contrast.tags[f"cautions.{measure}"] == "said; said too"
+    assert contrast.tags["converged.paired"] == "true"
+    shown = json.loads(str(contrast.artifacts["checks.json"]))
+    assert shown["columns"] == schemas.CHECKS.columns.names and len(shown["data"]) == 1
+    named = {item["path"] for item in json.loads(contrast.tags["mlflow.loggedArtifacts"])}
+    assert named == {name for name in contrast.artifacts if name.endswith(".json")}
+
+
+def test_differences_from_the_registration_are_in_every_run(tmp_path: Path) -> None:
+    params = a_project(tmp_path)
+    path = tmp_path / "artifacts/infer/toy/report.json"
+    report = json.loads(path.read_text())
+    report |= {"differences": ["seed: registered 1, ran 2", "x" * 7990], "registered_at": "abc"}
+    path.write_text(json.dumps(report))
+    for run in read_runs(tmp_path, params, "toy"):
+        assert run.tags["n_differences"] == "2" and run.tags["registered_at"] == "abc"
+        # Longer than a tag may be: whole differences only, and how many are left out.
+        assert run.tags["differences"] == "seed: registered 1, ran 2\nand 1 more"
+
+
+@given(st.lists(st.text(max_size=9), max_size=6), st.integers(11, 40))
+def test_joined_texts_fit_and_lose_no_count(parts: list[str], most: int) -> None:
+    text = joined(parts, most, " | ")
+    assert len(text) <= most
+    whole = " | ".join(parts)
+    if len(whole) <= most:
+        assert text == whole
+    else:
+        left = int(text.split()[-2])
+        kept = parts[: len(parts) - left]
+        assert text == " | ".join([*kept, f"and {left} more"]) and left > 0
 
 
 def test_digests_say_what_is_the_same(tmp_path: Path) -> None:
@@ -213,9 +305,10 @@ COLUMNS = st.fixed_dictionaries({
     "number": st.one_of(st.none(), st.integers(-2, 2)),
     "share": st.one_of(st.none(), st.sampled_from([0.0, 0.1, 0.1 + 2**-56, 1.0])),
     "flag": st.one_of(st.none(), st.booleans()),
+    "texts": st.one_of(st.none(), st.lists(st.text(max_size=2), max_size=2)),
 })
 TYPES = pa.schema([("text", pa.string()), ("number", pa.int64()), ("share", pa.float64()),
-                   ("flag", pa.bool_())])
+                   ("flag", pa.bool_()), ("texts", pa.list_(pa.string()))])
 
 
 @settings(deadline=None)

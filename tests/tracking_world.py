@@ -9,6 +9,7 @@ from statistics import fmean
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import yaml
 
 from spanwise import layout, schemas
@@ -101,14 +102,19 @@ def contrast_rows(
     for embedder in EMBEDDERS:
         for measure in MEASURES:
             cell = {"embedder": embedder, "reranker": "none", "measure": measure}
-            empty = dict.fromkeys(("mean_a", "mean_b", "delta", "ci_low", "ci_high", "p", "dz",
-                                   "p_holm"))
+            empty = dict.fromkeys(
+                field.name for field in schemas.CONTRASTS.columns if field.nullable
+            )
             rows.append({
                 **cell, "family": "contrast", "name": "C1", "a": "A3", "b": "A1",
-                "standing": "exploratory", "status": "absent", "reason": f"A1: {MISSING}",
-                "n_questions": 0, "n_documents": 0, "excluded": 0, **empty,
+                "standing": "exploratory", "status": "absent", "n_questions": 0,
+                "n_documents": 0, "excluded": 0, **empty, "reason": f"A1: {MISSING}",
             })
             for name, (family, a, b) in PAIRS.items():
+                further = {
+                    field.name: _something(field.type) if family == "contrast" else None
+                    for field in schemas.CONTRASTS.columns if field.nullable
+                }
                 sides = [
                     [row[measure] for row in scores
                      if (row["embedder"], row["condition"]) == (embedder, condition)
@@ -121,7 +127,7 @@ def contrast_rows(
                 rows.append({
                     **cell, "family": family, "name": name, "a": a, "b": b,
                     "standing": standing if primary else "exploratory", "status": "estimated",
-                    "reason": None, "n_questions": 7, "n_documents": 3, "excluded": 0,
+                    **further, "reason": None, "n_questions": 7, "n_documents": 3, "excluded": 0,
                     "mean_a": fmean(sides[0]), "mean_b": fmean(sides[1]), "delta": delta,
                     "ci_low": float(np.percentile(drawn, 2.5)),
                     "ci_high": float(np.percentile(drawn, 97.5)), "p": 0.5, "dz": None,
@@ -131,6 +137,39 @@ def contrast_rows(
                     draws += [{**cell, "name": name, "draw": i, "delta": float(value)}
                               for i, value in enumerate(drawn)]
     return rows, draws
+
+
+def check_rows() -> list[dict[str, Any]]:
+    """What stands beside contrasts of the primary measure: plausible figures, one caution."""
+    return [
+        {
+            **{f.name: _something(f.type) for f in schemas.CHECKS.columns},
+            "embedder": embedder, "reranker": "none", "measure": "cov_ndcg@10",
+            "family": family, "name": name, "bca_low": -0.5, "documents_needed": 300,
+        }
+        for embedder in EMBEDDERS for name, (family, _, _) in PAIRS.items()
+    ]
+
+
+def mixed_rows() -> list[dict[str, Any]]:
+    """Two models of each contrast; the second has no estimate."""
+    return [
+        {
+            **{f.name: _something(f.type) for f in schemas.MIXED.columns},
+            "embedder": embedder, "reranker": "none", "measure": "cov_ndcg@10", "name": name,
+            "model": model, "estimate": 0.125 if model == "stacked" else None,
+        }
+        for embedder in EMBEDDERS for name in PAIRS for model in ("stacked", "paired")
+    ]
+
+
+def _something(kind: pa.DataType) -> Any:
+    """A value for a column that these tests know nothing else of."""
+    if pa.types.is_list(kind):
+        return ["said", "said too"]
+    if pa.types.is_boolean(kind):
+        return True
+    return "said" if pa.types.is_string(kind) else 1 if pa.types.is_integer(kind) else 0.25
 
 
 def a_project(
@@ -148,12 +187,15 @@ def a_project(
         (infer / "means.parquet", schemas.MEANS, mean_rows(scores)),
         (infer / "contrasts.parquet", schemas.CONTRASTS, contrasts),
         (infer / "replicates.parquet", schemas.REPLICATES, draws),
+        (infer / "checks.parquet", schemas.CHECKS, check_rows()),
+        (infer / "mixed.parquet", schemas.MIXED, mixed_rows()),
     ):
         schemas.write(path, schema, schemas.table(schema, rows))
     reports = {
         infer: {
             "corpus": corpus, "demonstration": True, "standing": standing,
-            "differences": ["not registered"], "exclusions": {"no-answer": 4, "headings only": 1},
+            "differences": [] if standing == "confirmatory" else ["not registered"],
+            "exclusions": {"no-answer": 4, "headings only": 1},
             "registered_at": None, "origin": "given", "bm25_gold_first": {"share": 0.5},
             "digests": {"documents": "d" * 64, "questions": "e" * 64},
         },

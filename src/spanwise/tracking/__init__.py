@@ -1,9 +1,13 @@
 """Finished results -> MLflow. No other room imports mlflow.
 
-    runs     what each run of the ablation holds, read from the artifacts, and the digest of it
-    units    the same of the study of exact evidence units
-    place    where the store lies: MLFLOW_TRACKING_URI, else mlruns/ in the project
-    store    the runs that MLflow has against the runs that results call for
+    record     one run as a value, and the digest of all that it holds
+    estimates  what `infer` says of contrasts, as metrics, tags and files
+    runs       what each run of the ablation holds, read from the artifacts
+    units      the same of the study of exact evidence units
+    place      where the store lies: MLFLOW_TRACKING_URI, else mlruns/ in the project
+    views      search strings, and the views of an experiment that MLflow's page offers
+    page       what a person is told once that page answers
+    store      the runs that MLflow has against the runs that results call for
 
 An experiment `spanwise/<corpus>` holds a parent run for each cell, and below it one run for each
 condition and one for each contrast that was estimated. `spanwise/units/<corpus>` holds a parent run
@@ -13,7 +17,7 @@ tag `spanwise.content`, which is how a second call knows that there is nothing t
 """
 
 from spanwise.tracking.place import ui_command
-from spanwise.tracking.runs import metric_name
+from spanwise.tracking.record import metric_name
 from spanwise.tracking.store import Summary, track
 
 __all__ = ["Summary", "metric_name", "track", "ui_command"]

@@ -21,8 +21,10 @@ from spanwise import schemas
 from spanwise.errors import Unavailable
 from spanwise.params import Params
 from spanwise.tracking.place import ENVIRONMENT, EXPERIMENT, Place, place, prepare
-from spanwise.tracking.runs import Run, read_runs
+from spanwise.tracking.record import Run
+from spanwise.tracking.runs import read_runs
 from spanwise.tracking.units import STUDY, read_units
+from spanwise.tracking.views import save, views
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -82,6 +84,8 @@ def track(root: Path, params: Params, tracking_uri: str | None = None) -> Summar
             experiment = _experiment(client, found, name, wanted=bool(runs))
             if experiment is not None:
                 total += _reconcile(client, experiment, runs)
+                if not name.startswith(STUDY):
+                    save(client, experiment, views(params))
     except (MlflowException, RequestException) as error:
         raise Unavailable(
             f"MLflow at {found.shown} failed: {error}; run `dvc repro` again: it goes on from here"

@@ -21,7 +21,7 @@ import pyarrow as pa
 from spanwise import layout, schemas
 from spanwise.errors import InputError
 from spanwise.params import Params
-from spanwise.tracking.runs import (
+from spanwise.tracking.record import (
     Artifact,
     Run,
     as_text,

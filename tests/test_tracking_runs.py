@@ -51,6 +51,29 @@ def test_what_is_absent_is_a_tag_on_its_cell_and_no_run(tmp_path: Path) -> None:
     assert not any("C1" in run.name for run in runs)
 
 
+def test_a_reranked_cell_has_its_rerankers_settings_and_an_absent_one_its_reason(
+    tmp_path: Path,
+) -> None:
+    a_project(tmp_path)
+    study = a_study() | {"rerankers": {"tiny": {"model": "some/tiny", "kind": "cross-encoder"},
+                                       "gone": {"model": "some/gone", "kind": "cross-encoder"}}}
+    for table, schema in (("score/toy/scores", schemas.SCORES), ("infer/toy/means", schemas.MEANS)):
+        path = tmp_path / f"artifacts/{table}.parquet"
+        rows = schemas.read(path, schema).to_pylist()
+        more = [r | {"reranker": "tiny"} for r in rows if r["embedder"] == "minilm"]
+        schemas.write(path, schema, schemas.table(schema, rows + more))
+    report = tmp_path / "artifacts/score/toy/report.json"
+    schemas.write_text(report, json.dumps({"absent_cells": {"mpnet/gone": "no such model"}}))
+    cells = {run.cell: run for run in read_runs(tmp_path, from_mapping(study), "toy")
+             if run.kind == "cell"}
+    assert cells["toy/minilm/tiny"].params["reranker.model"] == "some/tiny"
+    assert cells["toy/minilm/none"].params["reranker"] == "none"
+    assert {cell: run.tags.get("absent_cell.gone") for cell, run in cells.items()} == {
+        "toy/minilm/none": None, "toy/minilm/tiny": None, "toy/mpnet/none": "no such model"}
+    with pytest.raises(InputError, match="reranker 'tiny', no entry"):
+        read_runs(tmp_path, from_mapping(a_study()), "toy")
+
+
 def test_only_a_registered_contrast_of_the_primary_cell_is_confirmatory(tmp_path: Path) -> None:
     runs = read_runs(tmp_path, a_project(tmp_path, standing="confirmatory"), "toy")
     found = {(run.kind, run.cell, run.name): run for run in runs

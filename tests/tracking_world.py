@@ -201,6 +201,7 @@ def a_project(
         },
         root / layout.stage("label", corpus): {"absent": {"fixed-context-0": MISSING}},
         root / layout.stage("units", corpus): {"asked": False},
+        score: {"absent_cells": {}},
     }
     for folder, report in reports.items():
         schemas.write_text(folder / "report.json", json.dumps(report))

@@ -4,7 +4,8 @@ needed.
 Kinds of run: `cell`, and below it `condition` and `contrast` (contrasts, the same over connected
 clusters or within a type of question, steps and dose-response).
 What is absent makes no run; its cell says why in the tag `absent.<contrast>` or
-`absent_condition.<condition>`.
+`absent_condition.<condition>`, and of a cell whose reranker could not be had the embedder's own
+cell in `absent_cell.<reranker>`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import pyarrow as pa
 
 from spanwise import layout, schemas
 from spanwise.errors import InputError
-from spanwise.params import Params
+from spanwise.params import WITHOUT, Params
 from spanwise.tracking.estimates import (
     LOGGED,
     TABLES,
@@ -64,6 +65,7 @@ class _Results:
     replicates: pa.Table
     report: Mapping[str, Any]
     absent_labels: Mapping[str, str]
+    absent_cells: Mapping[str, str]
 
     @property
     def contrasts(self) -> pa.Table:
@@ -84,6 +86,7 @@ def read_runs(root: Path, params: Params, corpus: str) -> list[Run]:
         schemas.read(infer / "replicates.parquet", schemas.REPLICATES),
         layout.read_report(infer / "report.json"),
         layout.read_report(root / layout.stage("label", corpus) / "report.json")["absent"],
+        layout.read_report(score / "report.json")["absent_cells"],
     )
     cells = {
         pair
@@ -187,6 +190,7 @@ def _cell(results: _Results, embedder: str, reranker: str) -> list[Run]:
             "data_digest": fingerprint(scores),
             **{f"absent.{name}": reason for name, reason in absent.items()},
             **{f"absent_condition.{name}": reason for name, reason in without.items()},
+            **_absent_cells(results, embedder, reranker),
         },
         {
             "means.parquet": (schemas.MEANS, means),
@@ -266,6 +270,28 @@ def _absent_conditions(
     }
 
 
+def _absent_cells(results: _Results, embedder: str, reranker: str) -> dict[str, str]:
+    """Tags of an embedder's own cell for those that no reranker could be had for."""
+    if reranker != WITHOUT:
+        return {}
+    found = {tuple(cell.split("/")): reason for cell, reason in results.absent_cells.items()}
+    return {
+        f"absent_cell.{name}": reason for (whose, name), reason in found.items()
+        if whose == embedder
+    }
+
+
+def _reranker(results: _Results, name: str) -> str | dict[str, Any]:
+    if name == WITHOUT:
+        return name
+    if name not in results.params.rerankers:
+        raise InputError(
+            f"{results.corpus}: results of reranker {name!r}, no entry of params.yaml; "
+            "run `dvc repro`"
+        )
+    return {"name": name, **results.params.rerankers[name].model_dump()}
+
+
 def _settings(results: _Results, embedder: str, reranker: str) -> dict[str, Any]:
     """The settings that make a cell what it is, and no other cell's."""
     params, corpus = results.params, results.params.corpora[results.corpus]
@@ -283,7 +309,7 @@ def _settings(results: _Results, embedder: str, reranker: str) -> dict[str, Any]
         # Whether the other study runs on it too changes nothing here.
         "corpus": {"name": results.corpus, **corpus.model_dump(exclude={"units"})},
         "embedder": {"name": embedder, **encoder},
-        "reranker": reranker,
+        "reranker": _reranker(results, reranker),
         "tokens": params.tokens.model_dump(),
         "chunking": params.chunking.model_dump(),
         # `hybrid` takes the segmenter's boundaries, `llm` has no settings but the model's.

@@ -22,6 +22,9 @@ EVEN = 0.9
 DOMINATED = 0.5
 """`evenness` below which a few documents decide the mean, whatever their number."""
 
+ENOUGH = 200
+"""Effective documents from which even so uneven sizes leave the interval right."""
+
 SCARCE = 50
 """Documents with any difference below which, if they are less than half, the rest of the effect may
 lie in documents that were not drawn."""
@@ -59,7 +62,7 @@ def warnings(sums: Floats, counts: Floats, values: Sequence[float]) -> list[str]
     """
     documents, found = len(sums), []
     even = evenness(counts)
-    if even < DOMINATED:
+    if even < DOMINATED and even * documents < ENOUGH:
         found.append(
             f"a few documents hold most questions: {documents} weigh as much as "
             f"{even * documents:.1f} equal ones, so the interval is too narrow"

@@ -1,0 +1,1 @@
+"""Does the inference keep what it promises? Simulated studies with known effects."""

@@ -98,13 +98,38 @@ class Tab:
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
 
-    def press(self, selector: str) -> None:
-        """Focus an element and press Enter on it, as a person at a keyboard would."""
+    def wait(self, condition: str) -> None:
+        """Wait until a JavaScript expression holds."""
+        found = self.run(f"""new Promise(done => {{
+            const until = performance.now() + 1000 * {SECONDS} / 2;
+            const look = () => ({condition}) ? done(true) :
+                performance.now() > until ? done(false) : setTimeout(look, 10);
+            look(); }})""")
+        assert found, f"never so: {condition}"
+
+    def key(self, name: str) -> None:
+        """Press a key where the focus is: a character, or a name such as Escape."""
+        text = {"Enter": "\r"}.get(name, name if len(name) == 1 else "")
+        codes = {"Enter": 13, "Escape": 27, "Tab": 9, " ": 32, "ArrowLeft": 37, "ArrowUp": 38,
+                 "ArrowRight": 39, "ArrowDown": 40}
+        code = codes.get(name) or ord(name.upper())
+        self.call("Input.dispatchKeyEvent", type="keyDown", key=name, text=text,
+                  code="Space" if name == " " else name, windowsVirtualKeyCode=code)
+        self.call("Input.dispatchKeyEvent", type="keyUp", key=name, windowsVirtualKeyCode=code)
+
+    def _focus(self, selector: str) -> None:
         focus = "(found => found ? (found.focus(), true) : false)"
         assert self.run(f"{focus}(document.querySelector({json.dumps(selector)}))"), selector
-        for kind in ("keyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key="Enter", code="Enter",
-                      windowsVirtualKeyCode=13, text="\r")
+
+    def press(self, selector: str) -> None:
+        """Focus an element and press Enter on it, as a person at a keyboard would."""
+        self._focus(selector)
+        self.key("Enter")
+
+    def press_space(self, selector: str) -> None:
+        """Focus an element, e.g. a box to tick, and press the space bar on it."""
+        self._focus(selector)
+        self.key(" ")
 
     def picture(self, path: Path, *, whole: bool = False) -> Path:
         """Write what the window shows as PNG, or the whole page."""

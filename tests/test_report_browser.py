@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -96,56 +97,176 @@ def test_marks_stand_where_their_figures_say(tab: Tab, url: str, root: Path) -> 
     assert all(width > 200 for *_, width in found)
 
 
-def test_a_question_opens_from_the_keyboard(tab: Tab, url: str, root: Path) -> None:
+READY = "document.querySelector('dialog.view[open] .listed li')"
+HEADS = "[...document.querySelectorAll('.listed li small')].every(small => small.textContent)"
+
+
+def settle(tab: Tab) -> None:
+    """Two frames: what a key or an address started has happened."""
+    tab.run("new Promise(done => requestAnimationFrame(() => setTimeout(done, 20)))")
+
+
+def show(tab: Tab, url: str, question_id: str, width: int = 1280, *, dark: bool = False) -> None:
+    tab.open(f"{url}#q/harbour/{quote(question_id, safe='')}", width, 1000, dark=dark)
+    tab.wait(READY)
+
+
+def listed(tab: Tab) -> list[str]:
+    """Ids of the rows of the first corpus, from top to bottom."""
+    found = tab.run("""(() => {
+        document.querySelector('#c-harbour .questions').scrollIntoView();
+        return new Promise(done => { const look = () => { const rows = [...document
+            .querySelectorAll('#c-harbour tr[data-id]')].map(r => r.dataset.id);
+            rows.length ? done(rows) : setTimeout(look, 20) }; look(); }) })()""")
+    return [str(i) for i in found]
+
+
+def heading(tab: Tab) -> str:
+    """Which question stands open, by the line under its heading; empty where none does."""
+    settle(tab)
+    return str(tab.run("""document.querySelector('dialog.view[open]') ?
+        document.querySelector('dialog.view .asks p').textContent.split(' · ')[0] : ''"""))
+
+
+def test_a_question_opens_steps_and_closes_from_the_keyboard(tab: Tab, url: str) -> None:
     tab.open(url, 1280, 900)
-    tab.run("document.querySelector('#c-harbour .questions').scrollIntoView()")
-    tab.run("""new Promise(done => { const look = () =>
-        document.querySelector('#c-harbour tbody tr[data-id]') ? done(1) : setTimeout(look, 20);
-        look(); })""")
-    first = tab.run("document.querySelector('#c-harbour tr[data-id]').dataset.id")
-    button = f'#c-harbour tr[data-id="{first}"] button'
-    assert tab.run(f"document.querySelector('{button}').ariaExpanded") == "false"
-    tab.press(button)
-    assert tab.run(f"document.querySelector('{button}').ariaExpanded") == "true"
-    inside = tab.run("document.querySelector('#c-harbour .inside').textContent")
-    record = gather(root, "harbour", SETTINGS)
-    for item in question(root, first)["evidence"]:
-        text = record.documents[item["doc_id"]]["body"][item["start"] : item["end"]]
-        assert text in inside
-        assert f"{item['doc_id']}:{item['start']}-{item['end']}" in inside
-    marked = tab.run("[...document.querySelectorAll('#c-harbour mark')].map(m => m.textContent)")
-    assert len(marked) == len(question(root, first)["evidence"])
-    tab.press(button)
-    assert tab.run("document.querySelector('#c-harbour .inside')") is None
+    first, second, third = listed(tab)[:3]
+    tab.run(f"""document.querySelector('#c-harbour tr[data-id="{first}"] a').focus()""")
+    tab.key("j")
+    tab.key("ArrowUp")
+    assert tab.run("document.activeElement.closest('tr').dataset.id") == first
+    tab.key("Enter")
+    assert heading(tab) == first
+    assert tab.run("document.activeElement.id") == "asked"  # where a screen reader goes on
+    tab.key("j")
+    assert heading(tab) == second
+    tab.key("ArrowRight")
+    assert heading(tab) == third
+    tab.key("k")
+    assert heading(tab) == second
+    assert tab.run("decodeURIComponent(location.hash)") == f"#q/harbour/{second}"
+    # Everything inside is reached by Tab, and what has the focus shows it.
+    tab.wait(READY)
+    reached = []
+    for _ in range(40):
+        tab.key("Tab")
+        name, outline = tab.run("""(e => [e.tagName + '.' + (e.type || e.className),
+            getComputedStyle(e).outlineStyle])(document.activeElement)""")
+        reached.append(name)
+        assert outline != "none" or name.startswith("BODY"), name
+    assert {"BUTTON.button", "INPUT.radio", "INPUT.checkbox", "DIV.scroll"} <= set(reached)
+    tab.key("Escape")
+    assert heading(tab) == ""
+    assert "#q/" not in tab.run("location.hash")
 
 
-def test_an_address_opens_a_question_with_its_gains(tab: Tab, url: str, root: Path) -> None:
-    wanted = "doc-2-q3"  # two spans of one document
-    tab.open(f"{url}#q/harbour/{quote(wanted, safe='')}", 1280, 900)
-    assert tab.run("[...document.querySelectorAll('tr.opened')].map(r => r.dataset.of)") == [wanted]
+def test_back_and_forward_close_and_open_a_question(tab: Tab, url: str) -> None:
+    tab.open(url, 1280, 900)
+    first = listed(tab)[0]
+    tab.press(f'#c-harbour tr[data-id="{first}"] a')
+    assert heading(tab) == first
+    tab.run("history.back()")
+    tab.wait("!document.querySelector('dialog.view[open]')")
+    tab.run("history.forward()")
+    tab.wait("document.querySelector('dialog.view[open]')")
+    assert heading(tab) == first
+    tab.key("Escape")
+    tab.wait("!location.hash.startsWith('#q/')")
+
+
+def test_evidence_is_marked_where_it_stands(tab: Tab, url: str, root: Path) -> None:
     record = gather(root, "harbour", SETTINGS)
-    first = tab.run(f"""(d => {{ d.open = true; return new Promise(done =>
-        setTimeout(() => done([...d.querySelectorAll('li code')].map(c => c.textContent)), 100)) }})
-        (document.querySelector('tr[data-of="{wanted}"] .inside > details'))""")
-    assert first == list(record.ranked["mpnet"].lists["A0"][wanted])
+    tab.open(url, 1280, 900)
+    astral = 0
+    for wanted in ("doc-0-q1", "doc-0-q3", "doc-2-q2", "doc-2-q3"):
+        asked = question(root, wanted)
+        open_at(tab, wanted)
+        body = record.documents[asked["doc_id"]]["body"]
+        assert tab.run("document.querySelector('.sheet .text').textContent") == body
+        marked: dict[str, str] = {}
+        for n, text in tab.run("""[...document.querySelectorAll('.sheet .text mark')].map(
+            mark => [mark.dataset.n, mark.textContent])"""):
+            marked[n] = marked.get(n, "") + text
+        assert [marked[str(i)] for i in range(len(asked["evidence"]))] == [
+            body[e["start"] : e["end"]] for e in asked["evidence"]]
+        astral += any(ord(c) > 0xFFFF for c in body[: asked["evidence"][-1]["start"]])
+    assert astral >= 2  # offsets behind characters that JavaScript counts twice
+
+
+def test_edges_stand_where_the_chunks_begin(tab: Tab, url: str, root: Path) -> None:
+    record = gather(root, "harbour", SETTINGS)
+    show(tab, url, "doc-0-q1")
+    body = record.documents["doc-0"]["body"]
+    for name in ("fixed", "induced", "native"):
+        # The text before each edge, as it stands in the page.
+        before = tab.run(f"""[...document.querySelectorAll('.edge.{name}[data-what=begins]')].map(
+            edge => {{ const range = document.createRange();
+                range.setStart(document.querySelector('.sheet .text'), 0); range.setEndBefore(edge);
+                return [...range.toString()].length }})""")
+        chunks = sorted(c["start"] for c in record.chunks[name].values() if c["doc_id"] == "doc-0")
+        assert before == chunks and len(chunks) > 2 and max(chunks) < len(body)
+        # A lane beside the text begins at the height of each edge.
+        gaps = tab.run(f"""(() => {{
+            const tops = what => [...document.querySelectorAll(what)].map(
+                e => e.getBoundingClientRect().top);
+            const lanes = tops('.lanes .lane.{name}');
+            return tops('.edge.{name}[data-what=begins]').map((y, i) => Math.abs(y - lanes[i]));
+        }})()""")
+        assert len(gaps) == len(chunks) and max(gaps) < 1.5
+    # They differ without colour, and a control takes each away.
+    styles = tab.run("""['fixed', 'induced', 'native'].map(name => getComputedStyle(
+        document.querySelector('.edge.' + name)).borderLeftStyle)""")
+    assert len(set(styles)) == 3
+    tab.press_space(".edges input[value=induced]")
+    assert tab.run("""[getComputedStyle(document.querySelector('.edge.induced')).display,
+        document.querySelectorAll('.lane.induced').length,
+        document.querySelectorAll('.lanes .lane.native').length > 0]""") == ["none", 0, True]
+    tab.press_space(".edges input[value=induced]")
+
+
+def test_ranks_stand_beside_the_text_and_in_the_list(tab: Tab, url: str, root: Path) -> None:
+    record = gather(root, "harbour", SETTINGS)
+    show(tab, url, "doc-2-q3")
+    for condition, segmentation in (("A0", "fixed"), ("G3", "native")):
+        tab.run(f"document.querySelector('input[value=\"{condition}\"]').click()")
+        tab.wait(HEADS)
+        ranked = list(record.ranked["mpnet"].lists[condition]["doc-2-q3"])
+        assert tab.run(
+            "[...document.querySelectorAll('.listed code')].map(c => c.textContent)") == ranked
+        for chunk_id, head in zip(ranked, tab.run(
+            "[...document.querySelectorAll('.listed small')].map(c => c.textContent)"
+        ), strict=True):
+            chunk = record.chunks[segmentation][chunk_id]
+            body = record.documents[chunk["doc_id"]]["body"]
+            text = " ".join(body[chunk["start"] : chunk["end"]].split())
+            assert text.startswith(head.rstrip("…")) and len(head) > 20
+        beside = tab.run("[...document.querySelectorAll('.lanes .ranked')].map(l => l.title)")
+        mine = sorted(
+            (c["start"], c["chunk_id"]) for c in record.chunks[segmentation].values()
+            if c["doc_id"] == "doc-2")
+        assert sorted(beside) == sorted(
+            f"{segmentation} chunk {n + 1}, rank {ranked.index(chunk_id) + 1}"
+            for n, (_, chunk_id) in enumerate(mine) if chunk_id in ranked)
+
+
+def open_at(tab: Tab, question_id: str) -> None:
+    """Go to a question's address in the page that is open."""
+    place = f"#q/harbour/{quote(question_id, safe='')}"
+    tab.run(f"location.hash = {json.dumps(place)}")
+    tab.wait(f"""view.question?.id === {json.dumps(question_id)} &&
+        document.querySelector('dialog.view[open] .ranks')""")
 
 
 def test_the_gains_shown_are_those_of_the_measure(tab: Tab, url: str, root: Path) -> None:
     record = gather(root, "harbour", SETTINGS)
+    tab.open(url, 1280, 900)
     partial = 0
     for asked in record.questions:
         wanted, home = asked["question_id"], asked["doc_id"]
         if not asked["evidence"]:
             continue
-        # One page for all: each further address opens one more question.
-        place = f"#q/harbour/{quote(wanted, safe='')}"
-        if "harbour" not in str(tab.run("location.hash")):
-            tab.open(url + place, 1280, 900)
-        else:
-            tab.run(f"new Promise(done => {{ addEventListener('hashchange', () => done(1), "
-                    f"{{ once: true }}); location.hash = {json.dumps(place)} }})")
-        shown = tab.run(f"""[...document.querySelectorAll(
-            'tr[data-of="{wanted}"] .ranks tbody tr')].map(row =>
+        open_at(tab, wanted)
+        shown = tab.run("""[...document.querySelectorAll('.ranks tbody tr')].map(row =>
             [row.cells[0].textContent, [...row.cells].slice(2).map(c => c.textContent)])""")
         assert [name for name, _ in shown] == [n for n in SETTINGS.conditions if n != "A1"]
         gold = [Span(e["start"], e["end"]) for e in asked["evidence"]]
@@ -157,14 +278,84 @@ def test_the_gains_shown_are_those_of_the_measure(tab: Tab, url: str, root: Path
             own = [Span(c["start"], c["end"]) for c in ranked if c["doc_id"] == home]
             gains = iter(marginal_gains(own, gold).tolist())
             expected = [next(gains) if c["doc_id"] == home else 0.0 for c in ranked]
-            told = [0.0 if text == "·" else float(text) for text in cells]
+            told = [0.0 if text in "·○" else float(text) for text in cells]
             assert told == pytest.approx(expected, abs=0.0051), (wanted, name)
+            assert ["·" not in text for text in cells] == [c["doc_id"] == home for c in ranked]
             partial += sum(0 < gain < 1 / len(gold) - 0.01 for gain in expected)
     assert partial > 20  # spans that several chunks cover in part
 
 
+def test_a_hostile_text_stays_a_text_in_the_question_view(tab: Tab, url: str) -> None:
+    show(tab, url, "doc-0-q1")
+    tab.wait(HEADS)
+    asked = tab.run("document.querySelector('dialog.view h2').textContent")
+    assert asked == f"Why {world.HOSTILE}?"
+    assert world.HOSTILE in tab.run("document.querySelector('.sheet .text').textContent")
+    assert tab.run("document.title") == "spanwise: report"
+    made = "document.querySelectorAll('dialog script, dialog img, dialog .text b').length"
+    assert tab.run(made) == 0
+
+
+def test_a_text_that_the_page_does_not_carry_is_missed_aloud(
+    tab: Tab, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("spanwise.reporting.questions.reach", lambda _: 40)
+    shutil.copytree(root / "artifacts", tmp_path / "artifacts")
+    report(tmp_path, SETTINGS)
+    show(tab, (tmp_path / "reports" / "report.html").as_uri(), "doc-2-q3")
+    (body,) = [row["body"] for row in gather(tmp_path, "harbour", SETTINGS).documents.values()
+               if row["doc_id"] == "doc-2"]
+    shown = tab.run("""[...document.querySelectorAll('.sheet .prose-text')].map(
+        part => part.textContent)""")
+    left = [int(text.split()[0].replace(",", "")) for text in tab.run(
+        "[...document.querySelectorAll('.sheet .gap')].map(gap => gap.textContent)")]
+    assert left and len(shown) == 2 and all(part in body for part in shown)
+    assert sum(left) + sum(map(len, shown)) == len(body)
+    marked = tab.run("""[...document.querySelectorAll('.sheet mark')].map(
+        mark => mark.textContent)""")
+    assert "".join(marked) == "".join(
+        body[e["start"] : e["end"]] for e in question(root, "doc-2-q3")["evidence"])
+
+
+def test_tables_copy_as_tabs(tab: Tab, url: str, root: Path) -> None:
+    tab.open(url, 1280, 900)
+    tab.call("Browser.grantPermissions",
+             permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
+    tab.call("Emulation.setFocusEmulationEnabled", enabled=True)
+    buttons, tables = (tab.run(f"document.querySelectorAll('main > section {what}').length")
+                       for what in (".copy", ".scroll > table"))
+    assert buttons >= tables > 5
+    means = "#c-harbour table.means"
+    for old in (False, True):  # with and without the clipboard of today
+        tab.run("window.kept ??= navigator.clipboard; kept.writeText('nothing')")
+        tab.run(f"""Object.defineProperty(navigator, 'clipboard',
+            {{ value: {'undefined' if old else 'kept'}, configurable: true }})""")
+        tab.run(f"""(b => {{ b.id = 'copying'; b.textContent = 'Copy table' }})
+            (document.querySelector('{means}').parentElement.nextElementSibling)""")
+        tab.press("#copying")
+        tab.wait("document.querySelector('#copying').textContent === 'Copied'")
+        lines = [line.split("\t") for line in tab.run("kept.readText()").split("\n")]
+        assert len({len(line) for line in lines}) == 1
+        record = gather(root, "harbour", SETTINGS)
+        row = next(line for line in lines if line[0].startswith("G3 "))
+        told = record.means["mpnet", "none", "G3", "primary", "cov_ndcg@10"]["mean"]
+        assert row[1] == f"{told:.3f}"
+        tab.wait("document.querySelector('output.unseen').textContent.startsWith('Copied')")
+    # A selection inside a table: signs are those that a spreadsheet reads.
+    tab.run("""(table => { table.closest('details').open = true; const range =
+        document.createRange(); range.selectNodeContents(table.tBodies[0]);
+        getSelection().removeAllRanges(); getSelection().addRange(range); })
+        (document.querySelector('#c-harbour details table'))""")
+    tab.run("document.execCommand('copy')")
+    lines = [line.split("\t") for line in tab.run("kept.readText()").split("\n")]
+    assert len(lines) > 3 and len({len(line) for line in lines}) == 1
+    assert any(cell.startswith("-0.") for line in lines for cell in line)
+    assert not any("−0" in cell for line in lines for cell in line)
+
+
 def test_the_table_filters_and_sorts(tab: Tab, url: str) -> None:
-    tab.open(f"{url}#q/harbour/doc-1-q0", 1280, 900)
+    tab.open(url, 1280, 900)
+    listed(tab)
     place = "document.querySelector('#c-harbour')"
     assert tab.run(f"{place}.querySelector('output').textContent") == "40 of 40 questions"
     tab.run(f"""(s => {{ s.value = 'multihop'; s.dispatchEvent(new Event('change')) }})
@@ -178,29 +369,47 @@ def test_the_table_filters_and_sorts(tab: Tab, url: str) -> None:
         ({place}.querySelector('input'))""")
     column = "A3"
     heads = f"[...{place}.querySelectorAll('.asked > thead th')]"
+    values = f"[...{place}.querySelectorAll('tr[data-id]')].map(r => r.cells[AT].textContent)"
+    apart = [float(v) for v in tab.run(values.replace("AT", "2"))[:30]]
+    assert apart == sorted(apart, reverse=True) and len(set(apart)) > 3
     at = tab.run(f"{heads}.findIndex(h => h.textContent.trim() === '{column}')")
     for order in ("descending", "ascending"):
         tab.press(f"#c-harbour .asked > thead th:nth-child({at + 1}) button")
         assert tab.run(f"{heads}[{at}].ariaSort") == order
-        values = [float(v) for v in tab.run(
-            f"[...{place}.querySelectorAll('tr[data-id]')].map(r => r.cells[{at}].textContent)")]
-        assert values == sorted(values, reverse=order == "descending")
-        assert len(set(values)) > 1
+        found = [float(v) for v in tab.run(values.replace("AT", str(at))) if v != "–"]
+        assert found == sorted(found, reverse=order == "descending") and len(set(found)) > 1
+    # Any pair of conditions becomes a column, and the order.
+    for i, name in enumerate(("G3", "P")):
+        side = f"{place}.querySelectorAll('.pair select')[{i}]"
+        tab.run(f"""(s => {{ s.value = [...s.options].find(o => o.textContent === '{name}').value;
+            s.dispatchEvent(new Event('change')) }})({side})""")
+    assert tab.run(f"{heads}.at(-1).textContent") == "G3 − P"
+    at = tab.run(f"{heads}.length - 1")
+    told = [v.replace("−", "-") for v in tab.run(values.replace("AT", str(at)))]
+    found = [float(v) for v in told if v != "–"]
+    assert found == sorted(found, reverse=True) and found[0] > 0 > found[-1]
+    assert told[len(found):] == ["–"] * (len(told) - len(found))
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("width", [1280, 360])
 def test_it_fits_reads_and_is_not_blank(
     tab: Tab, url: str, tmp_path: Path, width: int, dark: bool
 ) -> None:
     from PIL import Image
 
-    tab.open(f"{url}#q/harbour/doc-0-q1", width, 1000, dark=dark)
-    assert tab.run("document.documentElement.scrollWidth") == width
-    faint = tab.run(CONTRAST)
-    assert faint == [], faint
-    for top in ("#verdict", "#forest-harbour", "tr.opened"):
-        tab.run(f"document.querySelector('{top}').scrollIntoView()")
+    tab.open(url, width, 1000, dark=dark)
+    listed(tab)
+    for top in ("#verdict", "#forest-harbour", "#questions-harbour", "dialog.view"):
+        if top == "dialog.view":
+            open_at(tab, "doc-0-q1")
+            tab.wait(HEADS)
+            assert tab.run("document.querySelector('dialog.view').scrollWidth") == width
+        else:
+            tab.run(f"document.querySelector('{top}').scrollIntoView()")
+        assert tab.run("document.documentElement.scrollWidth") == width
+        faint = tab.run(CONTRAST)
+        assert faint == [], faint
         taken = tab.picture(tmp_path / "page.png")
         image = Image.open(io.BytesIO(taken.read_bytes())).convert("L")
         assert image.size == (width, 1000)

@@ -2,15 +2,22 @@
 
     gather      artifacts -> plain records, each table read once
     diagnose    what the tables themselves say of the set-up: sizes, identity, routing, ratios
-    verdict     records -> states and plain words
+    cells       cells of a corpus: names, order, absent ones
+    judgement   what may be said of a contrast; verdict: the words for it
     markup      escaping, numbers as text
-    figures     inline SVG: forest plot, condition means, dose
-    tables      HTML tables
+    figures     inline SVG, plots: which rows each figure has
+    tables      HTML tables; contrast_tables: of the contrasts; checks_tables: of what stands beside
+                their intervals
+    exploratory cuts that were not fixed beforehand: types of question, budgets
+    replication the contrasts over corpora
+    sections    section recall by corpus size
+    methods     how to read the page, and versions
     units       the study of exact evidence units: its part of the page, from units_verdict (words),
                 units_tables and units_plots
     asked       where the questions come from, and the funnel of written ones
     questions   the questions behind each number, as data that the page opens lazily
-    page        the whole page: page.html, page.css, page.js
+    page        the whole page: page.html; page.css, questions.css; page.js (shared), copy.js
+                (tables), table.js (the list of questions), view.js (one question), start.js
     files       metrics.json, plots/*.csv, tables/*.csv
     terminal    the verdicts as text, for the end of a run
     build       report(): all of it

@@ -1,21 +1,11 @@
-"""Slow, obvious twins of what the report computes, and a strict reader of its HTML."""
+"""A strict reader of the report's HTML, and slow twins of what the report computes."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+import itertools
 from html.parser import HTMLParser
 
 VOID = {"meta", "br", "input", "hr", "img", "link"}
-
-
-def percentile(values: Sequence[float], share: float) -> float:
-    """Linear interpolation between the two order statistics around share * (n - 1)."""
-    ordered = sorted(values)
-    place = share * (len(ordered) - 1)
-    below = math.floor(place)
-    above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (place - below) * (ordered[above] - ordered[below])
 
 
 class Page(HTMLParser):
@@ -83,3 +73,9 @@ class Page(HTMLParser):
         """All text, or that inside the element with this id, with single spaces."""
         parts = [text for around, text in self._texts if not place or place in around]
         return " ".join(" ".join(parts).split())
+
+
+def met(sections: int, holding: int, kept: int) -> float:
+    """Share of all ways to keep `kept` sections that meet one of the first `holding`."""
+    ways = list(itertools.combinations(range(sections), kept))
+    return sum(way[0] < holding for way in ways) / len(ways)

@@ -8,7 +8,7 @@ study of units, whose lists by BM25 are real as well.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,8 @@ from spanwise.labelling import label
 from spanwise.measures.study import Scorer
 from spanwise.params import Params
 from spanwise.spans import Evidence
-from spanwise.statistics.study import Study, contrasts, means
+from spanwise.statistics.families import inferred
+from spanwise.statistics.study import Study, means
 from spanwise.structure.model import Tree
 from spanwise.structure.native import native_tree
 from spanwise.structure.records import section_table
@@ -40,7 +41,10 @@ from spanwise.writing.sampling import SampleSettings, sample
 
 ROOT = Path(__file__).resolve().parents[1]
 
-HOSTILE = '</script><script>document.title="owned"</script><b>&amp;'
+HOSTILE = (
+    '</script><script>document.title="owned"</script>'
+    """<img src=x onerror="document.title='owned'"><b>&amp;"""
+)
 """A text that would leave its element if anything forgot to escape it."""
 
 LEANING = {"A0": 0.8, "A2": 1.0, "A3-d1": 1.3, "A3-d2": 1.5, "A3": 1.6, "A4": 0.9, "P": 0.9,
@@ -74,26 +78,43 @@ def settings(**changes: Any) -> Params:
     return params.from_mapping(found | changes)
 
 
-def build(root: Path, study: Params, *, title: str = "", documents: int = 8) -> None:
+def _plain(rng: np.random.Generator) -> str:
+    return " ".join(
+        f"The {rng.choice(_NOUNS)} {rng.choice(_VERBS)} the {rng.choice(_NOUNS)} "
+        f"at step {rng.integers(1, 90)}." for _ in range(int(rng.integers(3, 9)))
+    )
+
+
+def build(
+    root: Path, study: Params, *, title: str = "", documents: int = 8,
+    paragraph: Callable[[np.random.Generator], str] = _plain,
+) -> None:
     """Write artifacts of every corpus of `study` under `root`.
 
-    title: a document's and a question's text in each corpus, e.g. HOSTILE.
+    title:     a document's and a question's text in each corpus, e.g. HOSTILE; that document says
+               it as well.
+    documents: each has eight paragraphs and five questions, one of them without an answer.
+    paragraph: makes the text of one.
     """
     for number, name in enumerate(study.corpora):
         rng = np.random.default_rng(number + 1)
-        texts = [_document(rng, i, title) for i in range(documents)]
+        texts = [_document(rng, i, title, paragraph) for i in range(documents)]
         _corpus(root, name, study, texts, _questions(rng, texts, title), rng)
 
 
-def _document(rng: np.random.Generator, number: int, title: str) -> Document:
-    made = Builder(f"doc-{number}", title if title and not number else f"Manual {number}")
+def _document(
+    rng: np.random.Generator, number: int, title: str,
+    paragraph: Callable[[np.random.Generator], str],
+) -> Document:
+    hostile = bool(title) and not number
+    made = Builder(f"doc-{number}", title if hostile else f"Manual {number}")
     for section in range(4):
         made.heading(1 + section % 2, f"Part {section + 1}")
-        for _ in range(2):
-            made.paragraph(" ".join(
-                f"The {rng.choice(_NOUNS)} {rng.choice(_VERBS)} the {rng.choice(_NOUNS)} "
-                f"at step {rng.integers(1, 90)}." for _ in range(int(rng.integers(3, 9)))
-            ))
+        for i in range(2):
+            text = paragraph(rng)
+            if section == 1 and i == 0:  # what JavaScript counts as two and Python as one
+                text = f"\U0001f6a2\U0001f6a2 {text} {title if hostile else ''}".rstrip()
+            made.paragraph(text)
     return made.build(source="manuals")
 
 
@@ -289,13 +310,14 @@ def _infer(
     left = frozenset(q["question_id"] for q in questions if q["excluded"] is not None)
     documents = {q["question_id"]: [q["doc_id"]] for q in questions}
     found = Study(study, scores, absent, standing, documents, left)
-    rows, draws = contrasts(found)
+    made = inferred(found)
     folder = root / layout.stage("infer", name)
-    for table, schema, made in (
-        ("means", schemas.MEANS, means(found)), ("contrasts", schemas.CONTRASTS, rows),
-        ("replicates", schemas.REPLICATES, draws),
+    for table, schema, rows in (
+        ("means", schemas.MEANS, means(found)), ("contrasts", schemas.CONTRASTS, made.contrasts),
+        ("replicates", schemas.REPLICATES, made.replicates),
+        ("checks", schemas.CHECKS, made.checks), ("mixed", schemas.MIXED, made.mixed),
     ):
-        schemas.write(folder / f"{table}.parquet", schema, schemas.table(schema, made))
+        schemas.write(folder / f"{table}.parquet", schema, schemas.table(schema, rows))
     _json(folder, {
         "corpus": name, "demonstration": demonstration, "standing": standing,
         "differences": ["nothing is registered"] if demonstration else [],
@@ -320,29 +342,46 @@ def _reheaded(document: Document) -> Document:
 def _retrieve(
     study: Params, cell: str, absent: Mapping[str, str], chunks: list[dict[str, Any]],
     questions: list[dict[str, Any]], rng: np.random.Generator,
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    runs, routing = [], []
+) -> tuple[dict[str, list[Any]], list[dict[str, Any]]]:
+    columns: dict[str, list[Any]] = {
+        key: [] for key in ("condition", "question_id", "rank", "chunk_id", "score")
+    }
+    routing = []
     for name, its in study.conditions.items():
         if its.label in absent or (its.retrieval == "bm25") != (cell == layout.LEXICAL):
             continue
         mine = [c for c in chunks if c["segmentation"] == its.segmentation]
+        ids = np.array([c["chunk_id"] for c in mine], dtype=object)
+        homes: dict[str, list[int]] = {}
+        for i, chunk in enumerate(mine):
+            homes.setdefault(chunk["doc_id"], []).append(i)
         for question in questions:
-            gold = np.array([
-                any(e["doc_id"] == c["doc_id"] and e["start"] < c["end"] and c["start"] < e["end"]
-                    for e in question["evidence"]) for c in mine
-            ], dtype=float)
-            noise = rng.normal(size=len(mine)) + gold * (LEANING[name] + 0.6 * (cell == "mpnet"))
-            order = np.argsort(-noise)[: study.retrieval.depth]
-            runs += [
-                {"condition": name, "question_id": question["question_id"], "rank": rank,
-                 "chunk_id": mine[i]["chunk_id"], "score": round(float(noise[i]), 6)}
-                for rank, i in enumerate(order.tolist(), start=1)
-            ]
+            among = _candidates(len(mine), homes[question["doc_id"]], rng)
+            gold = np.zeros(len(mine))
+            gold[[
+                i for e in question["evidence"] for i in homes[e["doc_id"]]
+                if e["start"] < mine[i]["end"] and mine[i]["start"] < e["end"]
+            ]] = 1.0
+            lean = LEANING[name] + 0.6 * (cell == "mpnet")
+            noise = rng.normal(size=len(among)) + gold[among] * lean
+            best = np.argsort(-noise)[: study.retrieval.depth]
+            columns["condition"] += [name] * len(best)
+            columns["question_id"] += [question["question_id"]] * len(best)
+            columns["rank"] += range(1, len(best) + 1)
+            columns["chunk_id"] += ids[among[best]].tolist()
+            columns["score"] += noise[best].round(6).tolist()
             if its.retrieval == "routed":
-                recall = float(gold[order[:9]].any()) if question["evidence"] else None
+                recall = float(gold[among[best[:9]]].any()) if question["evidence"] else None
                 routing.append({"condition": name, "question_id": question["question_id"],
                                 "kept": ["doc-0#0"], "section_recall": recall})
-    return runs, routing
+    return columns, routing
+
+
+def _candidates(size: int, own: Sequence[int], rng: np.random.Generator) -> Any:
+    """Every chunk; of a large corpus 200 and those of the question's document."""
+    if size <= 2_000:
+        return np.arange(size)
+    return np.union1d(rng.choice(size, 200, replace=False), own)
 
 
 def _row(chunk: Chunk) -> dict[str, Any]:

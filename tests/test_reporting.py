@@ -26,13 +26,15 @@ from spanwise.errors import InputError
 from spanwise.params import MEASURES
 from spanwise.reporting import report
 from spanwise.reporting.figures import Mark, Scale, scale, strip
-from spanwise.reporting.gather import CorpusRecord, Spread, gather
+from spanwise.reporting.gather import CorpusRecord, gather
+from spanwise.reporting.judgement import DETECTABLE, judge
 from spanwise.reporting.markup import data, esc, interval, probability, signed
-from spanwise.reporting.questions import LONGEST, disagreement, excerpt, payload
-from spanwise.reporting.verdict import DETECTABLE, judge, sentence
+from spanwise.reporting.questions import disagreement, kept, payload, reach
+from spanwise.reporting.verdict import sentence
+from spanwise.spans import Span
 
 from . import reporting_world as world
-from .reference_reporting import Page, percentile
+from .reference_reporting import Page
 
 SETTINGS = world.settings()
 
@@ -75,40 +77,44 @@ def row(**changes: Any) -> dict[str, Any]:
     return {
         "embedder": "mpnet", "reranker": "none", "measure": "cov_ndcg@10", "family": "contrast",
         "name": "C2", "a": "A3", "b": "P", "standing": "confirmatory", "status": "estimated",
-        "reason": None, "n_questions": 180, "n_documents": 30, "excluded": 0, "mean_a": 0.52,
-        "mean_b": 0.5, "delta": 0.02, "ci_low": 0.004, "ci_high": 0.036, "p": 0.005, "dz": 0.2,
-        "p_holm": 0.02,
+        "reason": None, "interval": "percentile", "n_questions": 180, "n_documents": 30,
+        "excluded": 0, "mean_a": 0.52, "mean_b": 0.5, "delta": 0.02, "ci_low": 0.004,
+        "ci_high": 0.036, "ci90_low": 0.006, "ci90_high": 0.034, "se": 0.008, "p": 0.005,
+        "dz": 0.2, "p_holm": 0.02,
     } | changes
 
 
+def check(**changes: Any) -> dict[str, Any]:
+    """What stands beside it, as far as words are made of it."""
+    return {"detectable": 0.028, "questions_needed": 1413, "cautions": []} | changes
+
+
 def test_a_contrast_is_a_difference_by_holms_p() -> None:
-    wide = Spread((0.006, 0.034), 0.008)
-    assert judge(row(), wide, SETTINGS).state == "difference"
-    assert judge(row(p_holm=0.05), wide, SETTINGS).state == "undetermined"
+    assert judge(row(), check(), SETTINGS).state == "difference"
+    assert judge(row(p_holm=0.05), check(), SETTINGS).state == "undetermined"
     # Outside the family there is no Holm's p, and the plain one decides.
-    assert judge(row(p_holm=None, p=0.04), wide, SETTINGS).state == "difference"
+    assert judge(row(p_holm=None, p=0.04), check(), SETTINGS).state == "difference"
 
 
 def test_a_contrast_is_equivalent_within_the_open_margin() -> None:
-    none = row(p_holm=1.0, delta=0.001, ci_low=-0.008, ci_high=0.01)
-    assert judge(none, Spread((-0.0099, 0.0099), 0.005), SETTINGS).state == "equivalent"
-    assert judge(none, Spread((-0.0099, 0.01), 0.005), SETTINGS).state == "undetermined"
-    assert judge(row(), Spread((0.001, 0.009), 0.002), SETTINGS).state == "both"
+    none = row(p_holm=1.0, delta=0.001, ci90_low=-0.0099, ci90_high=0.0099)
+    assert judge(none, check(), SETTINGS).state == "equivalent"
+    assert judge(none | {"ci90_high": 0.01}, check(), SETTINGS).state == "undetermined"
+    assert judge(row(ci90_low=0.001, ci90_high=0.009), check(), SETTINGS).state == "both"
 
 
 def test_underpowered_is_what_would_be_missed_more_than_once_in_five() -> None:
     none = row(p_holm=0.3)
-    # z(.975) + z(.8) = 1.960 + 0.842 = 2.802 standard errors; .01 / 2.802 = .00357.
-    assert pytest.approx(2.8016, abs=1e-4) == DETECTABLE
-    assert judge(none, Spread((-0.012, 0.001), 0.00356), SETTINGS).underpowered is False
-    missed = judge(none, Spread((-0.012, 0.001), 0.00358), SETTINGS)
+    assert judge(none, check(detectable=0.0099), SETTINGS).underpowered is False
+    missed = judge(none, check(detectable=0.0101), SETTINGS)
     assert missed.underpowered and missed.words == "underpowered"
-    # Without draws the standard error is the interval's width over 2 x 1.960: .032 / 3.92 = .00816.
-    assert judge(none, None, SETTINGS).detectable == pytest.approx(DETECTABLE * 0.032 / 3.919928)
+    # Without a check: z(.99375) + z(.8) = 2.4977 + .8416 = 3.3393 standard errors of .008.
+    assert pytest.approx(2.4977 + 0.8416, abs=1e-4) == DETECTABLE
+    assert judge(none, None, SETTINGS).detectable == pytest.approx(3.3393 * 0.008, rel=1e-4)
 
 
 def test_sentences_say_which_way_how_much_and_how_sure() -> None:
-    said = sentence(row(), Spread((0.006, 0.034), 0.008), SETTINGS)
+    said = sentence(row(), check(), SETTINGS)
     assert said.answer == "What the path says matters: the right path beats another document's."
     assert said.figures == (
         "A3 − P = +0.020, 95% interval [+0.004, +0.036], Holm p = 0.020, dz = +0.20; 180 questions "
@@ -120,18 +126,16 @@ def test_sentences_say_which_way_how_much_and_how_sure() -> None:
 
 
 def test_an_undetermined_contrast_is_told_by_its_interval() -> None:
-    wide = Spread((-0.012, 0.03), 0.01)
-    across = sentence(row(p_holm=0.4, ci_low=-0.01, ci_high=0.05), wide, SETTINGS)
+    across = sentence(row(p_holm=0.4, ci_low=-0.01, ci_high=0.05), check(), SETTINGS)
     assert across.answer == (
         "Undetermined: A3 came out ahead of P, by what chance alone could give.")
-    # 2.802 standard errors of .01 are .028.
     assert across.badge == "underpowered"
-    # 180 x (.028 / .01)^2 = 1,413, and its first two digits are enough.
+    # The first two digits of 1,413 are enough, upwards.
     assert across.figures.endswith(
-        "only a difference of about 0.03 would be found 4 times in 5, before Holm's correction; "
-        "one of 0.01 would take about 1,500 questions")
+        "only a difference of about 0.03 would be found 4 times in 5; one of 0.01 would take about "
+        "1,500 questions in as many more documents")
     below = row(p_holm=0.06, delta=-0.02, ci_low=-0.04, ci_high=-0.001)
-    assert sentence(below, wide, SETTINGS).answer == (
+    assert sentence(below, check(), SETTINGS).answer == (
         "Undetermined: P came out ahead of A3, but not clearly once the four contrasts are "
         "counted.")
 
@@ -145,13 +149,13 @@ def test_an_absent_contrast_gives_its_reason_and_no_figure() -> None:
 
 
 def test_one_document_gives_no_interval_and_says_so() -> None:
-    alone = row(n_documents=1, ci_low=None, ci_high=None, p=None, p_holm=None,
-                reason="one document")
+    alone = row(n_documents=1, ci_low=None, ci_high=None, ci90_low=None, ci90_high=None, se=None,
+                interval=None, p=None, p_holm=None, reason="one document")
     said = sentence(alone, None, SETTINGS)
     assert said.answer == (
         "Undetermined. All questions are about one document, so no interval can be given.")
     assert (said.state, said.badge) == ("undetermined", "undetermined")
-    assert "few documents" not in said.figures  # there is no interval to rest on anything
+    assert "Student" not in said.figures  # there is no interval of any kind
 
 
 @pytest.mark.parametrize(("changes", "reason"), [
@@ -162,14 +166,12 @@ def test_one_document_gives_no_interval_and_says_so() -> None:
     ({"delta": 0.0, "n_questions": 1}, "one question only"),
     ({"delta": 0.1, "dz": 0.4, "p_holm": 0.0}, "Every document comes out with the same"),
 ])
-@pytest.mark.parametrize("draws", [True, False])
 def test_what_does_not_vary_is_undetermined_and_never_equivalent(
-    changes: dict[str, Any], reason: str, draws: bool
+    changes: dict[str, Any], reason: str
 ) -> None:
-    found = row(**{"ci_low": changes["delta"], "ci_high": changes["delta"], "dz": None,
-                   "p_holm": 1.0} | changes)
-    said = sentence(
-        found, Spread((found["delta"], found["delta"]), 0.0) if draws else None, SETTINGS)
+    still = dict.fromkeys(("ci_low", "ci_high", "ci90_low", "ci90_high"), changes["delta"])
+    found = row(**still, **({"dz": None, "p_holm": 1.0, "se": 0.0} | changes))
+    said = sentence(found, check(detectable=None, questions_needed=None), SETTINGS)
     assert (said.state, said.badge) == ("undetermined", "undetermined")
     assert said.answer.startswith("Undetermined. ") and reason in said.answer
     assert "identical chunks" not in said.answer
@@ -177,18 +179,19 @@ def test_what_does_not_vary_is_undetermined_and_never_equivalent(
     assert same.answer.endswith("The two structures cut the text into identical chunks.")
 
 
-def test_an_interval_of_few_documents_says_so() -> None:
-    wide = Spread((0.006, 0.034), 0.008)
-    few = "; the interval rests on few documents"
-    assert sentence(row(n_documents=9), wide, SETTINGS).figures.endswith(few)
-    assert few not in sentence(row(n_documents=10), wide, SETTINGS).figures
+def test_an_interval_says_what_makes_it_less_sure() -> None:
+    few = "; with fewer than 30 documents the interval is Student's"
+    assert sentence(row(interval="linearised"), check(), SETTINGS).figures.endswith(few)
+    assert few not in sentence(row(), check(), SETTINGS).figures
+    warned = sentence(row(), check(cautions=["3 of 30 documents differ"]), SETTINGS)
+    assert warned.figures.endswith("; 3 of 30 documents differ")
 
 
 def test_a_p_of_nought_is_judged_by_its_bound() -> None:
     def few(draws: int) -> Any:
         return world.settings(inference={"iterations": draws, "seed": 7, "margin": 0.01})
 
-    wide, none = Spread((0.006, 0.034), 0.008), row(p=0.0, p_holm=0.0)
+    wide, none = check(), row(p=0.0, p_holm=0.0)
     # Four contrasts: 4 x 2/160 = .05, which is not below .05; 4 x 2/161 is.
     assert judge(none, wide, few(160)).state == "undetermined"
     assert "160 draws are too few" in sentence(none, wide, few(160)).answer
@@ -226,10 +229,10 @@ def test_identical_chunks_are_told_where_nothing_varies(harbour: CorpusRecord) -
     from spanwise.reporting.verdict import told
 
     chunks = {**harbour.chunks, "induced": harbour.chunks["native"]}
-    alike = replace(harbour, chunks=chunks, spreads={})
+    alike = replace(harbour, chunks=chunks, checks={})
     still = row(name="C3", a="G3", b="A3", delta=0.0, ci_low=0.0, ci_high=0.0, dz=None, p_holm=1.0)
     assert "identical chunks" in told(alike, still, SETTINGS).answer
-    parted = replace(harbour, spreads={})
+    parted = replace(harbour, checks={})
     assert "identical chunks" not in told(parted, still, SETTINGS).answer
     # One segmentation under both arms is the design of C2, no accident worth telling.
     same = row(delta=0.0, ci_low=0.0, ci_high=0.0, dz=None, p_holm=1.0)
@@ -246,7 +249,7 @@ def test_the_steps_behind_the_placebo_are_told(harbour: CorpusRecord) -> None:
                    ci_high=delta + 0.01, p_holm=p, standing="exploratory")
 
     def said(*steps: dict[str, Any]) -> str | None:
-        return apart(replace(harbour, contrasts=steps, spreads={}), row(), SETTINGS)
+        return apart(replace(harbour, contrasts=steps, checks={}), row(), SETTINGS)
 
     gains, harms = step("A3-A2", "A3", 0.05, 0.01), step("P-A2", "P", -0.07, 0.01)
     assert said(gains, harms) == (
@@ -384,12 +387,14 @@ def test_no_text_changes_the_page(html: str, page: Page, tmp_path: Path) -> None
     report(tmp_path, SETTINGS)
     plain = Page((tmp_path / "reports" / "report.html").read_text(encoding="utf-8"))
     assert page.shape == plain.shape
-    assert len(page.scripts) == len(SETTINGS.corpora) + 1
     kinds = [attributes.get("type") for attributes, _ in page.scripts]
-    assert kinds == ["application/json", "application/json", None]
+    each = ["application/json", "text/plain", "text/plain"]  # questions, places, one block
+    assert kinds == [*each * len(SETTINGS.corpora), None]
     assert page.scripts[-1] == plain.scripts[-1]
     found = json.loads(page.scripts[0][1])
-    assert ["doc-0", world.HOSTILE] in found["documents"]
+    assert ["doc-0", world.HOSTILE] in [document[:2] for document in found["documents"]]
+    assert all(re.fullmatch("[A-Za-z0-9+/]+=*", text) for attributes, text in page.scripts
+               if attributes.get("type") == "text/plain")
     assert world.HOSTILE not in html
 
 
@@ -443,7 +448,7 @@ def test_a_document_without_a_tree_leaves_the_page_as_it_left_the_study(
     why = "document without a usable induced tree"
     # Each document has four questions with evidence, one of them a rewording, and one without.
     assert record.excluded() == {**harbour.excluded(), why: 4}
-    left = {q["id"] for q in payload(record, SETTINGS)["questions"] if q["why"] == why}
+    left = {q[0] for q in payload(record, SETTINGS).index["questions"] if q[4] == why}
     assert left == {f"doc-1-q{i}" for i in range(4)}
     assert "24 of them in the primary slice" in Page(whole([harbour], SETTINGS)).text("c-harbour")
     assert "21 of them in the primary slice" in Page(whole([record], SETTINGS)).text("c-harbour")
@@ -452,7 +457,7 @@ def test_a_document_without_a_tree_leaves_the_page_as_it_left_the_study(
 def test_connected_clusters_have_intervals_and_no_verdict(harbour: CorpusRecord) -> None:
     from dataclasses import replace
 
-    from spanwise.reporting.tables import contrasts
+    from spanwise.reporting.contrast_tables import contrasts
 
     joined = [{**r, "family": "connected", "standing": "exploratory", "n_documents": 3}
               for r in harbour.contrasts
@@ -522,7 +527,8 @@ def test_where_the_primary_cell_did_not_run_nothing_is_confirmed(root: Path) -> 
     primary = {"measure": "cov_ndcg@10", "embedder": "mpnet", "reranker": "bge"}
     from spanwise.reporting.page import page as whole
 
-    other = world.settings(primary=primary)
+    rerankers = {"bge": {"model": "owner/name", "kind": "flag"}}
+    other = world.settings(primary=primary, rerankers=rerankers)
     found = Page(whole([gather(root, "toy", other)], other))
     assert "The primary cell (mpnet + bge) did not run on this corpus" in found.text("verdict-toy")
 
@@ -593,47 +599,39 @@ def test_a_flag_is_raised_where_sizes_part(harbour: CorpusRecord) -> None:
     assert far.flagged and far.found == f"{means[0] - means[1]:.1f} apart"
 
 
-def test_the_draws_give_the_ninety_percent_interval(root: Path, harbour: CorpusRecord) -> None:
-    draws = schemas.read(root / layout.stage("infer", "harbour") / "replicates.parquet",
-                         schemas.REPLICATES).to_pylist()
-    mine = [d["delta"] for d in draws if d["name"] == "C2" and d["embedder"] == "mpnet"]
-    spread = harbour.spreads["mpnet", "none", "cov_ndcg@10", "C2"]
-    assert len(mine) == 400
-    assert spread.ninety == pytest.approx((percentile(mine, 0.05), percentile(mine, 0.95)))
-    assert spread.sd == pytest.approx(statistics.stdev(mine))
-
-
 @given(st.lists(st.none() | st.floats(0, 1), max_size=12))
-def test_disagreement_is_the_population_deviation(values: list[float | None]) -> None:
+def test_disagreement_is_the_widest_difference_of_two(values: list[float | None]) -> None:
     found = [value for value in values if value is not None]
-    if len(found) < 2:
-        assert disagreement(values) is None
-    else:
-        assert disagreement(values) == pytest.approx(statistics.pstdev(found), abs=1e-4)
+    pairs = [abs(a - b) for a, b in itertools.combinations(found, 2)]
+    assert disagreement(values) == (pytest.approx(max(pairs), abs=1e-4) if pairs else None)
 
 
 def test_questions_list_what_the_runs_ranked(root: Path, harbour: CorpusRecord) -> None:
     found = payload(harbour, SETTINGS)
-    places = {name: i for i, (name, _, _) in enumerate(found["conditions"])}
+    places = {name: i for i, (name, _, _) in enumerate(found.index["conditions"])}
     assert "A1" not in places and list(places)[-1] == "BM25"
-    spreads = [q["spread"] for q in found["questions"] if q["spread"] is not None]
+    spreads = [q[6] for q in found.index["questions"] if q[6] is not None]
     assert spreads == sorted(spreads, reverse=True)
-    assert found["questions"][-1]["spread"] is None
+    assert found.index["questions"][-1][6] is None
+    ids = [doc[0] for doc in found.index["documents"]]
+    chunks = {  # every chunk in the order of its number
+        segmentation: [
+            f"{ids[doc]}:{start}-{end}" for doc, edges in enumerate(documents)
+            for start, end in zip(edges[::2], edges[1::2], strict=True)
+        ] for segmentation, documents in found.places.items()
+    }
     for cell in ("mpnet", "bm25"):
         runs = schemas.read(root / layout.cell("retrieve", "harbour", cell) / "runs.parquet",
                             schemas.RUNS).to_pylist()
-        for question in found["questions"]:
+        for question in found.index["questions"]:
+            told = found.blocks[question[7]]["questions"][question[0]]
             for name, i in places.items():
                 mine = [r["chunk_id"] for r in runs
-                        if r["question_id"] == question["id"] and r["condition"] == name
+                        if r["question_id"] == question[0] and r["condition"] == name
                         and r["rank"] <= 10]
-                if not mine:
-                    continue
-                chunks = found["chunks"][found["conditions"][i][2]]
-                shown = [chunks[index] for index in question["lists"][i]]
-                assert mine == [
-                    f"{found['documents'][doc][0]}:{start}-{end}" for doc, start, end, _ in shown
-                ]
+                if mine:
+                    known = chunks[found.index["conditions"][i][2]]
+                    assert mine == [known[number] for number in told["lists"][i]]
 
 
 def test_scores_of_a_question_are_those_of_the_table(root: Path, harbour: CorpusRecord) -> None:
@@ -642,27 +640,38 @@ def test_scores_of_a_question_are_those_of_the_table(root: Path, harbour: Corpus
                          schemas.SCORES).to_pylist()
     known = {(r["condition"], r["question_id"]): r["cov_ndcg@10"] for r in table
              if r["embedder"] in ("mpnet", "bm25")}
-    for question in found["questions"]:
-        for (name, _, _), value in zip(found["conditions"], question["scores"], strict=True):
-            expected = known[name, question["id"]]
+    for question in found.index["questions"]:
+        for (name, _, _), value in zip(found.index["conditions"], question[8], strict=True):
+            expected = known[name, question[0]]
             assert value == (None if expected is None else round(expected, 4))
 
 
-def test_an_excerpt_begins_and_ends_at_words() -> None:
-    body = "word " * 100 + "gold" + " word" * 100
-    _, _, _, before, text, after, missing = excerpt(
-        {"doc_id": "x", "start": 500, "end": 504}, {"x": {"body": body}}, {"x": 0})
-    assert (text, missing) == ("gold", 0)
-    assert before == "…" + "word " * 51 and after == " word" * 51 + " …"
+@pytest.mark.parametrize("around", [None, 60])
+def test_blocks_carry_the_text_that_they_say(harbour: CorpusRecord, around: int | None) -> None:
+    found = payload(harbour, SETTINGS, around)
+    for i, (doc_id, _, block, length) in enumerate(found.index["documents"]):
+        body = harbour.documents[doc_id]["body"]
+        pieces = found.blocks[block]["texts"][str(i)]
+        assert length == len(body)
+        assert all(text == body[start : start + len(text)] for start, text in pieces)
+        carried = [Span(start, start + len(text)) for start, text in pieces]
+        gold = [Span(e["start"], e["end"]) for q in harbour.questions for e in q["evidence"]
+                if e["doc_id"] == doc_id]
+        assert gold and all(any(part.contains(span) for part in carried) for span in gold)
+        assert (carried == [Span(0, length)]) == (around is None)
 
 
-def test_an_excerpt_keeps_both_ends_of_long_evidence() -> None:
-    body = "a" * 500 + "b" * 800 + "c" * 600 + "d" * 400 + "e" * 300
-    item = {"doc_id": "x", "start": 500, "end": 2300}  # b, c and d: 1,800 characters
-    _, start, end, before, text, after, missing = excerpt(item, {"x": {"body": body}}, {"x": 0})
-    assert (start, end, missing) == (500, 2300, 1800 - LONGEST)
-    assert text == "b" * 800 + " […] " + "d" * 400
-    assert before == "…" + "a" * 260 and after == "e" * 260 + "…"
+def test_a_page_carries_whole_documents_or_what_lies_around_evidence(
+    harbour: CorpusRecord,
+) -> None:
+    size = sum(len(row["body"].encode()) for row in harbour.documents.values())
+    assert reach([harbour], size) is None
+    around = reach([harbour], size - 1)
+    assert around is not None and around <= 16_000
+    tight = reach([harbour], size * 9 // 10)
+    assert tight == 250
+    parts = kept(harbour, tight)
+    assert sum(len(span) for spans in parts.values() for span in spans) < size
 
 
 # ---------------------------------------------------------------- the files
@@ -675,7 +684,7 @@ def test_metrics_are_the_tables_figures(root: Path, metrics: dict[str, Any]) -> 
             told = metrics["harbour"][mean["embedder"]]["means"][mean["condition"]]
             assert told[mean["measure"]] == mean["mean"]
     for found in schemas.read(folder / "contrasts.parquet", schemas.CONTRASTS).to_pylist():
-        if found["measure"] == "cov_ndcg@10":
+        if found["measure"] == "cov_ndcg@10" and found["family"] in ("contrast", "step", "dose"):
             told = metrics["harbour"][found["embedder"]]["contrasts"][found["name"]]
             assert all(told[key] == found[key] for key in ("delta", "ci_low", "p_holm"))
             absent = found["status"] == "absent"
@@ -717,9 +726,10 @@ def test_plots_and_tables_are_whole_csv(root: Path) -> None:
     files = sorted((root / "reports").glob("*/*.csv"))
     assert [f"{f.parent.name}/{f.name}" for f in files] == [
         "plots/budgets.csv", "plots/conditions.csv", "plots/contrasts.csv", "plots/depths.csv",
-        "plots/units.csv", "tables/contrasts.csv", "tables/diagnostics.csv",
-        "tables/exclusions.csv", "tables/funnel.csv", "tables/means.csv", "tables/overlap.csv",
-        "tables/units-comparisons.csv", "tables/units-means.csv",
+        "plots/units.csv", "tables/checks.csv", "tables/contrasts.csv",
+        "tables/diagnostics.csv", "tables/exclusions.csv", "tables/funnel.csv", "tables/means.csv",
+        "tables/mixed.csv", "tables/overlap.csv", "tables/replication.csv", "tables/sections.csv",
+        "tables/standing.csv", "tables/units-comparisons.csv", "tables/units-means.csv",
     ]
     for path in files:
         text = path.read_text(encoding="utf-8")

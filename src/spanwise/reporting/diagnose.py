@@ -6,12 +6,13 @@ flagged. A flag does not change a figure; it says what to bear in mind when read
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
 from spanwise.params import Params
+from spanwise.reporting.cells import absent_cells, cell_name
 from spanwise.reporting.gather import PRIMARY, CorpusRecord, Row
 from spanwise.reporting.markup import count, figure, many
 
@@ -263,6 +264,11 @@ def exclusions(record: CorpusRecord, params: Params) -> list[tuple[str, str, int
                 f"mean of {condition} · {cell_name((embedder, reranker))}",
                 f"{measure} is undefined", row["undefined"],
             ))
+    dense = sum(its.retrieval != "bm25" for its in params.conditions.values())
+    rows += [
+        (f"conditions in cell {cell_name(cell)}", reason, dense - len(record.absent))
+        for cell, reason in absent_cells(record).items()
+    ]
     for row in record.contrasts:
         if row["measure"] == params.primary.measure and row["excluded"]:
             rows.append((
@@ -270,8 +276,3 @@ def exclusions(record: CorpusRecord, params: Params) -> list[tuple[str, str, int
                 "not answered under both conditions, or undefined under one", row["excluded"],
             ))
     return rows
-
-
-def cell_name(cell: Sequence[str]) -> str:
-    """A cell of a corpus: its embedder, and its reranker where it has one."""
-    return cell[0] if cell[1] == "none" else f"{cell[0]} + {cell[1]}"

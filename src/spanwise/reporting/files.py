@@ -13,22 +13,29 @@ from typing import Any
 
 from spanwise import schemas
 from spanwise.params import MEASURES, Params
-from spanwise.reporting import asked
-from spanwise.reporting.diagnose import cell_name, diagnose, exclusions
+from spanwise.reporting import asked, replication, sections
+from spanwise.reporting.cells import LEXICAL, absent_cells, cell_name, cells_of
+from spanwise.reporting.diagnose import diagnose, exclusions
 from spanwise.reporting.gather import DEVELOPMENT, CorpusRecord, Row, UnitsRecord
-from spanwise.reporting.tables import LEXICAL, cells_of
-from spanwise.reporting.verdict import contrast_rows, judge, judged
+from spanwise.reporting.judgement import judge, judged
+from spanwise.reporting.verdict import contrast_rows
 
 FIGURES = ("delta", "ci_low", "ci_high", "p", "p_holm", "dz", "n_questions", "n_documents")
+
+POWER = ("power", "detectable", "questions_needed")
+"""Of CHECKS: what a study of this size could find."""
+
+ACROSS = "over corpora"
 
 
 def metrics(records: Sequence[CorpusRecord], params: Params) -> str:
     """metrics.json: corpus -> cell -> means (by condition, then measure) and contrasts (by name).
 
     Every object that holds figures says how they may be read; contrasts are those of the primary
-    measure, steps and dose-response among them. Where the study of units ran, `units` stands beside
-    the cells: retriever -> segmentation -> what is held equal -> amount -> figures of the
-    development slice.
+    measure, steps and dose-response among them, with power at the margin where it was checked.
+    Where the study of units ran, `units` stands beside the cells: retriever -> segmentation -> what
+    is held equal -> amount -> figures of the development slice. Beside the corpora, under a name
+    that no corpus can have, stands what was replicated over them.
     """
     found: dict[str, Any] = {}
     for record in records:
@@ -37,16 +44,26 @@ def metrics(records: Sequence[CorpusRecord], params: Params) -> str:
             entry: dict[str, Any] = {"means": {"standing": "exploratory", **_means(
                 record, params, cell)}}
             contrasts = {
-                row["name"]: _contrast(row)
+                row["name"]: _contrast(row, record.check(row))
                 for family in ("contrast", "step", "dose")
                 for row in contrast_rows(record, params, cell, family)
             }
             cells[cell_name(cell)] = entry | ({"contrasts": contrasts} if contrasts else {})
+        for cell, reason in absent_cells(record).items():
+            cells[cell_name(cell)] = {"status": "absent", "reason": reason}
         found[record.name] = {
-            "standing": record.standing, "demonstration": record.demonstration, **cells,
+            "standing": record.standing, "demonstration": record.demonstration,
+            "differences": len(record.differences), **cells,
         }
         if record.units is not None:
             found[record.name]["units"] = _units(record.units)
+    found[ACROSS] = {
+        "replication": {
+            one.name: {"standing": replication.STANDING, "word": one.word, "reason": one.reason,
+                       "corpora": sum(o.estimated for o in one.outcomes)}
+            for one in replication.replications(records, params)
+        },
+    }
     return json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -69,9 +86,11 @@ def _means(
     return found
 
 
-def _contrast(row: Row) -> dict[str, Any]:
+def _contrast(row: Row, check: Row | None) -> dict[str, Any]:
     entry = {"standing": _standing(row), "status": row["status"]}
     entry |= {key: row[key] for key in FIGURES}
+    if check is not None:
+        entry |= {key: check[key] for key in POWER}
     if row["reason"] is not None:
         entry["reason"] = row["reason"]
     elif row["ci_low"] is None:
@@ -80,6 +99,8 @@ def _contrast(row: Row) -> dict[str, Any]:
         entry["reason"] = "a slope has no dz, and stands in no family of Holm's"
     elif row["dz"] is None:
         entry["reason"] = "dz: the differences do not vary"
+    elif check is not None and check["questions_needed"] is None:
+        entry["reason"] = "questions_needed: more than anyone could ask"
     return entry
 
 
@@ -160,11 +181,18 @@ def plots(records: Sequence[CorpusRecord], params: Params) -> dict[str, str]:
 
 
 def tables(records: Sequence[CorpusRecord], params: Params) -> dict[str, str]:
-    """Everything the page prints, as tables for other programs, by file name."""
+    """Everything the page prints, as tables for other programs, by file name. Each table of
+    results says how its lines may be read."""
     means: list[list[Any]] = []
     contrasts: list[list[Any]] = []
     left: list[list[Any]] = []
     checks: list[list[Any]] = []
+    beside: list[list[Any]] = []
+    mixed: list[list[Any]] = []
+    stands: list[list[Any]] = []
+    recalls: list[list[Any]] = []
+    check_columns = schemas.CHECKS.columns.names
+    mixed_columns = schemas.MIXED.columns.names
     unit_means: list[list[Any]] = []
     unit_comparisons: list[list[Any]] = []
     unit_columns = schemas.UNIT_MEANS.columns.names
@@ -173,20 +201,36 @@ def tables(records: Sequence[CorpusRecord], params: Params) -> dict[str, str]:
                     "undefined", "mean"]
     columns = ["embedder", "reranker", "measure", "family", "name", "a", "b", "standing", "status",
                "reason", "n_questions", "n_documents", "excluded", "mean_a", "mean_b", "delta",
-               "ci_low", "ci_high", "p", "dz", "p_holm"]
+               "ci_low", "ci_high", "p", "dz", "p_holm", "interval", "se", "ci90_low", "ci90_high"]
     for record in records:
         means += [
             [record.name, "exploratory", *(row[c] for c in mean_columns)]
             for row in record.means.values()
         ]
         for row in record.contrasts:
-            spread = record.spread(row)
-            ninety = spread.ninety if spread else (None, None)
-            says = judge(row, spread, params)
+            says = judge(row, record.check(row), params)
             # An absent contrast says so everywhere; a verdict stands only where there is one.
             told = says.words if judged(row, params) or says.state == "absent" else None
             shown = {**row, "standing": _standing(row)}
-            contrasts.append([record.name, *(shown[c] for c in columns), *ninety, told])
+            contrasts.append([record.name, *(shown[c] for c in columns), told])
+        beside += [
+            [record.name, "exploratory",
+             *("; ".join(row[c]) if c == "cautions" else row[c] for c in check_columns)]
+            for row in record.checks.values()
+        ]
+        mixed += [
+            [record.name, "exploratory", *(row[c] for c in mixed_columns)] for row in record.mixed
+        ]
+        stands += [
+            [record.name, record.standing, "yes" if record.demonstration else "no",
+             "yes" if record.registered else "no", difference]
+            for difference in record.differences or [None]
+        ]
+        recalls += [
+            [record.name, "exploratory", r.embedder, r.condition, r.sections, r.kept, r.questions,
+             r.recall, r.chance]
+            for r in sections.recalls(record, params)
+        ]
         left += [[record.name, *item] for item in exclusions(record, params)]
         checks += [
             [record.name, c.what, c.found, c.expected, "yes" if c.flagged else "no"]
@@ -206,7 +250,17 @@ def tables(records: Sequence[CorpusRecord], params: Params) -> dict[str, str]:
         "overlap.csv": _csv(["corpus", "origin", "type", "figure", "rouge_l"], overlap),
         "means.csv": _csv(["corpus", "standing", *mean_columns], means),
         "contrasts.csv": _csv(
-            ["corpus", *columns, "ci90_low", "ci90_high", "verdict"], contrasts
+            ["corpus", *columns, "verdict"], contrasts
+        ),
+        "checks.csv": _csv(["corpus", "standing", *check_columns], beside),
+        "mixed.csv": _csv(["corpus", "standing", *mixed_columns], mixed),
+        "replication.csv": _csv(replication.COLUMNS, replication.rows(records, params)),
+        "sections.csv": _csv(
+            ["corpus", "standing", "embedder", "condition", "sections", "kept", "questions",
+             "section_recall", "by_chance"], recalls,
+        ),
+        "standing.csv": _csv(
+            ["corpus", "standing", "demonstration", "registered", "difference"], stands
         ),
         "exclusions.csv": _csv(["corpus", "where", "reason", "count"], left),
         "diagnostics.csv": _csv(["corpus", "diagnostic", "found", "expected", "flagged"], checks),

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -26,17 +25,6 @@ DEVELOPMENT = "development"
 """The slice of information needs that reword no other, in the study of units."""
 
 Row = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """What the bootstrap's draws of one contrast say beside its table row.
-
-    ninety: 5 and 95 percentiles; sd: their standard deviation (ddof 1), the standard error.
-    """
-
-    ninety: tuple[float, float]
-    sd: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +88,8 @@ class CorpusRecord:
     reports:       (stage, its counts as JSON), in the order of the data's way.
     means:         (embedder, reranker, condition, slice, measure) -> row of MEANS.
     contrasts:     rows of that table.
-    spreads:       (embedder, reranker, measure, name) -> Spread.
+    checks:        (embedder, reranker, measure, family, name) -> row of CHECKS.
+    mixed:         rows of MIXED.
     questions:     rows of the QUESTIONS table, `excluded` also for documents without a usable
                    induced tree; documents: doc_id -> row of DOCUMENTS.
     scores:        rows of the SCORES table as columns.
@@ -120,7 +109,8 @@ class CorpusRecord:
     reports: Sequence[tuple[str, Any]]
     means: Mapping[tuple[str, str, str, str, str], Row]
     contrasts: Sequence[Row]
-    spreads: Mapping[tuple[str, str, str, str], Spread]
+    checks: Mapping[tuple[str, str, str, str, str], Row]
+    mixed: Sequence[Row]
     questions: Sequence[Row]
     documents: Mapping[str, Row]
     scores: Mapping[str, Sequence[Any]]
@@ -139,11 +129,10 @@ class CorpusRecord:
         """The row of MEANS for one condition and slice, or None where it did not run."""
         return self.means.get((*cell, condition, part, measure))
 
-    def spread(self, row: Row) -> Spread | None:
-        """The bootstrap's draws of a contrast's row, where they were kept."""
-        if row["family"] not in ("contrast", "step"):  # other families reuse the names
-            return None
-        return self.spreads.get((row["embedder"], row["reranker"], row["measure"], row["name"]))
+    def check(self, row: Row) -> Row | None:
+        """What stands beside a contrast's row, where it was checked."""
+        key = (row["embedder"], row["reranker"], row["measure"], row["family"], row["name"])
+        return self.checks.get(key)
 
     def excluded(self) -> Counter[str]:
         """Why listed questions left the ablation, with counts."""
@@ -186,7 +175,11 @@ def gather(root: Path, name: str, params: Params) -> CorpusRecord:
             for row in schemas.read(infer / "means.parquet", schemas.MEANS).to_pylist()
         },
         contrasts=schemas.read(infer / "contrasts.parquet", schemas.CONTRASTS).to_pylist(),
-        spreads=_spreads(schemas.read(infer / "replicates.parquet", schemas.REPLICATES)),
+        checks={
+            (row["embedder"], row["reranker"], row["measure"], row["family"], row["name"]): row
+            for row in schemas.read(infer / "checks.parquet", schemas.CHECKS).to_pylist()
+        },
+        mixed=schemas.read(infer / "mixed.parquet", schemas.MIXED).to_pylist(),
         questions=questions.to_pylist(),
         documents={row["doc_id"]: row for row in documents.drop_columns(["raw"]).to_pylist()},
         scores={column: scores[column].to_pylist() for column in scores.column_names},
@@ -279,18 +272,6 @@ def units_record(
         },
         windows=windows,
     )
-
-
-def _spreads(draws: pa.Table) -> dict[tuple[str, str, str, str], Spread]:
-    keys = ["embedder", "reranker", "measure", "name"]
-    grouped = draws.group_by(keys, use_threads=False).aggregate([("delta", "list")])
-    found: dict[tuple[str, str, str, str], Spread] = {}
-    for row in grouped.to_pylist():
-        values = np.array(row["delta_list"], dtype=np.float64)
-        low, high = np.percentile(values, [5, 95])
-        spread = float(values.std(ddof=1)) if len(values) > 1 else 0.0
-        found[tuple(row[key] for key in keys)] = Spread((float(low), float(high)), spread)
-    return found
 
 
 def _by_segmentation(chunks: pa.Table) -> dict[str, dict[str, Row]]:

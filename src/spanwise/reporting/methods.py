@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from importlib import metadata
+
+from spanwise import __version__
 from spanwise.params import Params
 from spanwise.reporting.markup import esc, tag
 from spanwise.reporting.tables import describe
-from spanwise.reporting.verdict import FEW_DOCUMENTS
+from spanwise.statistics.linearised import FEW
 
 FORMULA = """gain(c_i)  = (1/S) Σ_j |c_i ∩ g_j, less what c_1..c_{i-1} covered| / |g_j|
 DCG@k      = Σ_{i≤k} gain(c_i) / log2(i + 1)
@@ -27,19 +30,26 @@ OTHERS = (
 STATISTICS = (
     "A contrast is the mean of paired differences over questions. Documents are resampled {draws} "
     "times; the interval runs from the 2.5 to the 97.5 percentile; p is twice the smaller share "
-    "of draws at or beyond zero. Holm's correction spans the {contrasts} contrasts of a corpus, "
-    "absent ones among them. dz is the mean over the standard deviation of the differences."
+    "of draws at or beyond zero. Below {few} documents resampling gives intervals that are too "
+    "narrow: there interval and p come from the linearised error of the mean and Student's t, with "
+    "one degree of freedom less than documents. Holm's correction spans the {contrasts} contrasts "
+    "of a corpus, absent ones among them. dz is the mean over the standard deviation of the "
+    "differences. Beside what is of record stand BCa intervals, a test that flips the signs of "
+    "whole documents (with five documents its p cannot go below .0625, with eight it can pass "
+    "Holm's first step), and mixed models with a random intercept for each document: stacked, "
+    "the published study's, with two rows a question, and paired, of the differences."
 )
 VERDICTS = (
     "Difference: Holm's p is below 0.05. Equivalent: the 90% interval lies within ±{margin}, the "
     "smallest effect of interest; each contrast by itself, without Holm's correction. Both: a "
     "difference too small to care for. Undetermined: neither. Underpowered: undetermined, and an "
-    "effect as large as {margin} would be missed more than once in five times even at 5% before "
-    "Holm's correction (2.80 standard errors of the bootstrap exceed it); it says nothing against "
-    "an effect. Where the differences do not vary, or all are of one document, the verdict is "
+    "effect as large as {margin} would be missed more than once in five times at the first step of "
+    "Holm's correction; it says nothing against an effect. Power is always that for the margin, "
+    "never for what was observed: from the spread of the differences, the questions a document "
+    "and how much questions of one document move together. Where the differences do not vary, or "
+    "all are of one document, the verdict is "
     "undetermined whatever the interval: one without width is no evidence. A p of 0 is judged by "
-    "its bound, 2 over the draws, times the contrasts under Holm's correction. Below {few} "
-    "documents it is said that the interval rests on few."
+    "its bound, 2 over the draws, times the contrasts under Holm's correction."
 )
 STANDING = (
     "Only a contrast that was registered before the strong embedder first ran, in the cell and "
@@ -65,11 +75,37 @@ UNITS = (
 )
 
 
+REPLICATION = (
+    "Over corpora that are no demonstrations, in the primary cell. Corpus-dependent: significant "
+    "in opposite directions, or a difference on one corpus and equivalent on another. Replicated: "
+    "the same sign on all corpora and Holm's p below 0.05 on at least two, or equivalent on all of "
+    "at least two. Underpowered: anything else; nothing conflicts, and too little was shown. That "
+    "a contrast is significant on one corpus and not on another shows no dependence by itself."
+)
+VERSIONS = (
+    "Installed where this page was written. Figures that came from a cache were computed before, "
+    "maybe elsewhere; constraints.txt pins the set that was tested together."
+)
+LIBRARIES = (
+    "numpy", "scipy", "statsmodels", "torch", "transformers", "sentence-transformers", "lancedb",
+    "bm25s", "pyarrow",
+)
+"""Libraries that figures depend on and that every installation has; extras are left out, for a page
+must not depend on them."""
+
+
+def versions() -> dict[str, str]:
+    """spanwise and LIBRARIES with their versions, without the build's own label (2.13.0+cpu)."""
+    return {"spanwise": __version__} | {
+        name: metadata.version(name).partition("+")[0] for name in LIBRARIES
+    }
+
+
 def methods(params: Params, *, units: bool = False) -> str:
     """The last section of the page. units: a corpus of the page has the study of units."""
     told = {
         "draws": f"{params.inference.iterations:,}", "margin": f"{params.inference.margin:g}",
-        "contrasts": len(params.contrasts), "few": FEW_DOCUMENTS,
+        "contrasts": len(params.contrasts), "few": FEW,
     }
     prose = [
         ("The primary measure", MEASURE), ("The other measures", OTHERS),
@@ -87,6 +123,8 @@ def methods(params: Params, *, units: bool = False) -> str:
         "ones included"
         for name, its in params.embedders.items()
     })))
+    rooms.append(("Replication", tag("p", esc(REPLICATION.format(**told)))))
+    rooms.append(("Versions", tag("p", esc(VERSIONS)) + _terms(versions())))
     return tag("section", tag("h2", "How to read this") + tag("div", "".join(
         tag("section", tag("h3", title) + inner) for title, inner in rooms
     ), class_="methods"), id="methods")

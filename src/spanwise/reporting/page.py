@@ -10,13 +10,22 @@ from string import Template
 
 from spanwise import __version__
 from spanwise.params import Params
-from spanwise.reporting import plots, tables
+from spanwise.reporting import (
+    checks_tables,
+    contrast_tables,
+    exploratory,
+    plots,
+    replication,
+    sections,
+    tables,
+)
 from spanwise.reporting.asked import asked
-from spanwise.reporting.diagnose import cell_name, diagnose, exclusions
+from spanwise.reporting.cells import absent_cells, cell_name
+from spanwise.reporting.diagnose import diagnose, exclusions
 from spanwise.reporting.gather import CorpusRecord
-from spanwise.reporting.markup import data, esc, listed, many, standing, tag
+from spanwise.reporting.markup import esc, listed, many, standing, tag
 from spanwise.reporting.methods import methods
-from spanwise.reporting.questions import payload
+from spanwise.reporting.questions import elements
 from spanwise.reporting.units import part as units_part
 from spanwise.reporting.verdict import (
     Sentence,
@@ -28,6 +37,9 @@ from spanwise.reporting.verdict import (
 )
 
 TITLE = "Which way of cutting, labelling and routing text retrieves the evidence?"
+SCRIPTS = ("page.js", "copy.js", "table.js", "view.js", "start.js")
+"""One script in the page, in this order."""
+STYLES = ("page.css", "questions.css")
 DEMONSTRATION = (
     "A demonstration. This corpus was written to contain the very traps that the study looks for. "
     "Its figures show that the laboratory works; they prove nothing about the world."
@@ -36,7 +48,7 @@ DEMONSTRATION = (
 
 def page(records: Sequence[CorpusRecord], params: Params) -> str:
     """The page as HTML. Same records, same bytes."""
-    script = _asset("page.js")
+    script = "".join(map(_asset, SCRIPTS))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return Template(_asset("page.html")).substitute(
         title="spanwise: report",
@@ -45,22 +57,19 @@ def page(records: Sequence[CorpusRecord], params: Params) -> str:
             f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; "
             "base-uri 'none'; form-action 'none'"
         ),
-        style=_asset("page.css"),
+        style="".join(map(_asset, STYLES)),
         script=script,
         body=_head(records, params) + tag(
             "main",
             _verdicts(records, params)
             + "".join(_corpus(record, params) for record in records)
+            + _across(records, params)
             + methods(params, units=any(record.units for record in records)),
         ) + tag("footer", tag(
             "p", f"Written by spanwise {esc(__version__)} from its artifacts: the same artifacts "
             "give this page byte for byte.",
         )),
-        data="\n".join(
-            tag("script", data(payload(record, params)), type="application/json",
-                id=f"data-{record.name}")
-            for record in records
-        ),
+        data=elements(records, params),
     )
 
 
@@ -70,7 +79,7 @@ def _asset(name: str) -> str:
 
 def _head(records: Sequence[CorpusRecord], params: Params) -> str:
     links = [("verdict", "Verdict"), *((f"c-{r.name}", r.name) for r in records),
-             ("methods", "How to read this")]
+             ("corpora", "Over corpora"), ("methods", "How to read this")]
     primary = params.primary
     reranker = "no reranker" if primary.reranker == "none" else f"reranker {primary.reranker}"
     lede = (
@@ -170,27 +179,34 @@ def _size(record: CorpusRecord) -> str:
 
 def _corpus(record: CorpusRecord, params: Params) -> str:
     name = record.name
-    steps = tables.contrasts(record, params, "step")
-    joined = tables.contrasts(record, params, "connected")
-    dose = tables.contrasts(record, params, "dose")
+    steps = contrast_tables.contrasts(record, params, "step")
+    joined = contrast_tables.contrasts(record, params, "connected")
+    dose = contrast_tables.contrasts(record, params, "dose")
     parts = [
         tag("div", tag("h2", esc(name)) + _whole(record), class_="title"),
         tag("p", esc(_size(record) + "."), class_="soft"),
         _notices(record, params),
-        tag("h3", "The contrasts"), plots.forest(record, params),
-        _more("The figures of this plot", tables.contrasts(record, params, "contrast")),
-        _more("The contrasts in every measure", tables.every_measure(record, params)),
+        tag("h3", "The contrasts"), _cautions(record, params), plots.forest(record, params),
+        _more("The figures of this plot", contrast_tables.contrasts(record, params, "contrast")),
+        _more(BESIDE, checks_tables.beside(record, params, "contrast")),
+        _more("The contrasts in every measure", contrast_tables.every_measure(record, params)),
         _more("Sensitivity: documents that share a question's evidence, as one", joined),
         tag("h3", "The conditions"), tables.defined(params, name), plots.conditions(record, params),
         tables.means(record, params),
         tag("p", "Bold is the highest of a cell. A budget is filled with whole chunks in rank "
             "order, rendered prefixes charged.", class_="soft"),
+        tag("h4", "Within budgets of tokens"), exploratory.budgets(record, params),
         tag("h4", "By type of question"), tables.slices(record, params),
+        tag("h3", f"Steps {standing('exploratory')}"),
+        tag("p", "What each treatment adds to the one before it. None of these was fixed "
+            "beforehand." if steps else "No steps are named in params.yaml: nothing is said of "
+            "what each treatment adds to the one before it.", class_="soft"),
+        steps, _more(BESIDE, checks_tables.beside(record, params, "step")),
+        tag("h3", f"The contrasts within types of question {standing('exploratory')}"),
+        tag("p", "Found by looking, not fixed beforehand, and over fewer questions each: they "
+            "suggest what to test next.", class_="soft"),
+        exploratory.types(record, params),
     ]
-    if steps:
-        parts += [tag("h3", f"Steps {standing('exploratory')}"),
-                  tag("p", "What each treatment adds to the one before it. None of these was fixed "
-                      "beforehand.", class_="soft"), steps]
     ladder = plots.dose(record, params)
     if dose or ladder:
         parts += [tag("h3", f"Depth of the heading path {standing('exploratory')}"), ladder, dose]
@@ -206,13 +222,35 @@ def _corpus(record: CorpusRecord, params: Params) -> str:
         units_part(record, params),
         tag("h3", f"The questions behind the figures {standing('exploratory')}"),
         tag("p", "Each row is one question with its score under every condition. Open one to see "
-            "its evidence in place and what each condition ranked where.", class_="soft"),
+            "its document with the evidence and the edges of chunks, and what each condition "
+            "ranked where.", class_="soft"),
         tag("div", tag("noscript", tag(
             "p", "This table needs JavaScript; without it, <code>spanwise show QUESTION_ID</code> "
             "prints the same.",
-        )), class_="questions", data_corpus=name),
+        )), class_="questions", id=f"questions-{name}", data_corpus=name),
     ]
     return tag("section", "".join(parts), id=f"c-{name}")
+
+
+BESIDE = "Beside these intervals: other intervals and tests, power, mixed models"
+
+
+def _cautions(record: CorpusRecord, params: Params) -> str:
+    """What makes intervals of the primary cell less sure than they say."""
+    found = checks_tables.cautions(record, params, primary_cell(record, params))
+    if not found:
+        return ""
+    return tag("div", tag("p", "Trust these intervals less:") + tag("ul", "".join(
+        tag("li", esc(text)) for text in found
+    )), class_="notice", role="note")
+
+
+def _across(records: Sequence[CorpusRecord], params: Params) -> str:
+    """What can only be said over corpora."""
+    recall = sections.part(records, params)
+    return tag("section", tag("h2", "Over corpora") + tag("h3", "Replication")
+               + replication.part(records, params)
+               + (tag("h3", "What routing keeps") + recall if recall else ""), id="corpora")
 
 
 def _more(title: str, inner: str) -> str:
@@ -236,4 +274,7 @@ def _absent(record: CorpusRecord) -> str:
     return "".join(
         tag("p", esc(f"{listed(names)} {'is' if len(names) == 1 else 'are'} absent: {reason}."))
         for reason, names in by_reason.items()
+    ) + "".join(
+        tag("p", esc(f"Cell {cell_name(cell)} is absent: {reason}."))
+        for cell, reason in absent_cells(record).items()
     )

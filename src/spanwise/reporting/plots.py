@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from spanwise.params import Params
-from spanwise.reporting.diagnose import cell_name
+from spanwise.reporting.cells import LEXICAL, Cell, cell_name, dense_cells, is_primary
 from spanwise.reporting.figures import Mark, PlotRow, Series, ladder, rows, scale, sign
 from spanwise.reporting.gather import CorpusRecord, Row
 from spanwise.reporting.markup import (
@@ -18,21 +18,11 @@ from spanwise.reporting.markup import (
     standing,
     tag,
 )
-from spanwise.reporting.tables import LEXICAL, TITLES, Cell, cells_of, mechanism
+from spanwise.reporting.tables import TITLES, mechanism
 from spanwise.reporting.verdict import contrast_rows, wording
 
 FAMILIES = {"fixed": "green", "induced": "blue", "native": "orange"}
 """Colour of each segmentation; the shape tells the cell, so no figure rests on colour alone."""
-
-
-def dense_cells(record: CorpusRecord, params: Params) -> list[Cell]:
-    """Cells of embedders, the primary one first."""
-    return [cell for cell in cells_of(record, params) if cell[0] in params.embedders]
-
-
-def is_primary(cell: Cell, params: Params) -> bool:
-    """True for the cell that was fixed beforehand."""
-    return cell == (params.primary.embedder, params.primary.reranker)
 
 
 def forest(record: CorpusRecord, params: Params) -> str:
@@ -51,9 +41,9 @@ def forest(record: CorpusRecord, params: Params) -> str:
         mine = [(cell, found[cell][name]) for cell in cells if name in found[cell]]
         if not mine:
             continue
-        drawn.append(_contrast_head(mine[0][1]))
+        drawn.append(contrast_head(mine[0][1]))
         if all(row["delta"] is None for _, row in mine):
-            drawn.append(_absent_row("absent", mine[0][1]))
+            drawn.append(absent_row("absent", mine[0][1]))
             continue
         drawn += [_contrast_row(cell, row, params, record.demonstration) for cell, row in mine]
     if not drawn:
@@ -70,7 +60,8 @@ def forest(record: CorpusRecord, params: Params) -> str:
     ), class_="forest", id=f"forest-{record.name}")
 
 
-def _contrast_head(row: Row) -> PlotRow:
+def contrast_head(row: Row) -> PlotRow:
+    """The row that opens a contrast's group."""
     pair = f"{row['a']} − {row['b']}"
     return PlotRow(tag(
         "span", f"<b>{esc(row['name'])}</b> {esc(wording(row).title)} <small>{esc(pair)}</small>"
@@ -81,7 +72,7 @@ def _contrast_row(cell: Cell, row: Row, params: Params, demonstration: bool) -> 
     primary = is_primary(cell, params)
     label = esc(cell_name(cell)) + (" <small>primary cell</small>" if primary else "")
     if row["delta"] is None:
-        return _absent_row(label, row)
+        return absent_row(label, row)
     mark = Mark(
         row["delta"], row["ci_low"], row["ci_high"], "square" if primary else "circle",
         "filled blue" if primary else "hollow",
@@ -95,7 +86,8 @@ def _contrast_row(cell: Cell, row: Row, params: Params, demonstration: bool) -> 
     )
 
 
-def _absent_row(label: str, row: Row) -> PlotRow:
+def absent_row(label: str, row: Row) -> PlotRow:
+    """A row without a figure: its reason. label: HTML."""
     reason = row["reason"] or "no reason was recorded"
     return PlotRow(tag("span", label, class_="absent"), value=tag(
         "span", esc(reason), class_="absent"), note=True)

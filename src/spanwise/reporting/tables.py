@@ -5,28 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from spanwise import layout
 from spanwise.params import MEASURES, Condition, Params
-from spanwise.reporting.diagnose import Check, cell_name
-from spanwise.reporting.gather import PRIMARY, CorpusRecord, Row
+from spanwise.reporting.cells import LEXICAL, Cell, cell_name, cells_of, is_primary
+from spanwise.reporting.diagnose import Check
+from spanwise.reporting.gather import PRIMARY, CorpusRecord
 from spanwise.reporting.markup import (
     NONE,
-    called,
     count,
     esc,
     figure,
-    interval,
-    probability,
-    signed,
     standing,
     tag,
     words,
 )
-from spanwise.reporting.verdict import contrast_rows, judge, judged
-
-Cell = tuple[str, str]
-LEXICAL: Cell = (layout.LEXICAL, "none")
-"""The cell of conditions that search by words alone."""
 
 COLUMN_GROUPS: Sequence[tuple[str, Sequence[tuple[str, str]]]] = (
     ("Ranking", (("cov_ndcg@10", "cov-nDCG@10"), ("recall@50", "recall@50"), ("mrr", "MRR"),
@@ -39,21 +30,6 @@ TITLES = {measure: title for _, columns in COLUMN_GROUPS for measure, title in c
     "cov_ndcg@10": "coverage-nDCG@10"
 }
 """What a measure is called in running text."""
-
-
-FAMILY_TITLES = {
-    "contrast": "The contrasts", "step": "Steps", "dose": "Slope for each level of the path",
-    "connected": "The contrasts, with documents that share a question's evidence as one cluster",
-}
-
-
-def measure_title(measure: str) -> str:
-    """A measure's name as a person reads it, with its group where the column is a bare number."""
-    for group, columns in COLUMN_GROUPS[1:]:
-        for name, title in columns:
-            if name == measure:
-                return f"{group.lower()}: {title}"
-    return TITLES.get(measure, measure)
 
 
 def table(
@@ -69,10 +45,12 @@ def table(
     return tag("div", made, class_="scroll", role="region", aria_label=label, tabindex="0")
 
 
-def heads(titles: Sequence[str], numeric_from: int = 1) -> str:
-    """One row of column headings; from `numeric_from` on they stand over figures."""
+def heads(titles: Sequence[str], numeric_from: int = 1, over_words: Sequence[str] = ()) -> str:
+    """One row of column headings; from `numeric_from` on they stand over figures, but for those of
+    `over_words`."""
     return tag("tr", "".join(
-        tag("th", esc(title), scope="col", class_="n" if i >= numeric_from else None)
+        tag("th", esc(title), scope="col",
+            class_="n" if i >= numeric_from and title not in over_words else None)
         for i, title in enumerate(titles)
     ))
 
@@ -129,17 +107,6 @@ def defined(params: Params, name: str) -> str:
     )
 
 
-def cells_of(record: CorpusRecord, params: Params) -> list[Cell]:
-    """Cells in params.yaml's order reversed towards the primary one: the primary cell first, the
-    other embedders next, the lexical one last."""
-    primary = (params.primary.embedder, params.primary.reranker)
-    order = [*params.embedders, layout.LEXICAL]
-    return sorted(
-        record.cells(),
-        key=lambda cell: (cell != primary, order.index(cell[0]) if cell[0] in order else 99, cell),
-    )
-
-
 def means(record: CorpusRecord, params: Params) -> str:
     """Means of every measure by condition, one group of rows for each cell."""
     shown = [(group, [c for c in columns if c[0] in MEASURES]) for group, columns in COLUMN_GROUPS]
@@ -174,8 +141,7 @@ def means(record: CorpusRecord, params: Params) -> str:
 
 def cell_head(cell: Cell, params: Params, columns: int) -> str:
     """The row that opens a cell's group."""
-    primary = cell == (params.primary.embedder, params.primary.reranker)
-    name = esc(cell_name(cell)) + (" · primary cell" if primary else "")
+    name = esc(cell_name(cell)) + (" · primary cell" if is_primary(cell, params) else "")
     return tag("tr", tag("th", name, scope="rowgroup", colspan=str(columns)), class_="cell")
 
 
@@ -252,97 +218,6 @@ def part_title(part: str) -> str:
     if part == PRIMARY:
         return "all (primary slice)"
     return part.removeprefix("type:")
-
-
-def contrasts(record: CorpusRecord, params: Params, family: str) -> str:
-    """All figures of one family's contrasts for the primary measure, one group for each cell."""
-    columns = [
-        "Contrast", "Standing", "Verdict", "Difference", "95% interval", "90% interval", "p",
-        "Holm p", "dz", "Questions", "Documents", "Excluded",
-    ]
-    if family == "dose":  # a slope for each level: the margin is not its own, and it has no arms
-        columns = ["Ladder", "Standing", "Slope", "95% interval", "p", "Questions", "Documents",
-                   "Excluded"]
-    elif family == "connected":  # a check on the intervals: no draws are kept, no verdict is given
-        columns = ["Contrast", "Standing", "Difference", "95% interval", "p", "Holm p", "dz",
-                   "Questions", "Clusters", "Excluded"]
-    bodies = []
-    for cell in cells_of(record, params):
-        rows = contrast_rows(record, params, cell, family)
-        if rows:
-            bodies.append(tag("tbody", cell_head(cell, params, len(columns)) + "".join(
-                _contrast_row(record, row, params, len(columns), family) for row in rows
-            )))
-    title = FAMILY_TITLES.get(family, words(family))
-    return table(
-        f"{esc(title)}, {esc(TITLES[params.primary.measure])}",
-        heads(columns, 2 if family in ("dose", "connected") else 3), "".join(bodies),
-        label=f"{title}, {record.name}",
-    ) if bodies else ""
-
-
-def _contrast_row(
-    record: CorpusRecord, row: Row, params: Params, columns: int, family: str
-) -> str:
-    pair = f"{row['a']} − {row['b']}"
-    name = row["name"] if family == "step" else f"{row['name']} <small>{esc(pair)}</small>"
-    name = tag("th", name if family != "step" else esc(pair), scope="row")
-    if row["delta"] is None:
-        reason = f"absent: {esc(row['reason'] or 'no reason was recorded')}"
-        return tag("tr", name + tag("td", reason, colspan=str(columns - 1), class_="absent"))
-    spread = record.spread(row)
-    says, draws = judge(row, spread, params), params.inference.iterations
-    cells = tag("td", standing(called(row["standing"], record.demonstration)))
-    if judged(row, params):
-        cells += tag("td", esc(says.words))
-    digits = 4 if family == "dose" else 3
-    cells += number(signed(row["delta"], digits), "strong")
-    cells += number(interval(row["ci_low"], row["ci_high"], digits))
-    if judged(row, params):
-        cells += number(interval(*spread.ninety) if spread else NONE)
-    cells += number(probability(row["p"], draws))
-    if family != "dose":
-        size = len(params.steps if family == "step" else params.contrasts)
-        cells += number(probability(row["p_holm"], draws, size))
-        cells += number(signed(row["dz"], 2))
-    cells += number(count(row["n_questions"])) + number(count(row["n_documents"]))
-    return tag("tr", name + cells + number(count(row["excluded"])))
-
-
-def every_measure(record: CorpusRecord, params: Params) -> str:
-    """The contrasts in every measure and cell: differences with their intervals."""
-    measures = [m for m in MEASURES if any(r["measure"] == m for r in record.contrasts)]
-    bodies = []
-    for cell in cells_of(record, params):
-        found = {
-            (row["name"], row["measure"]): row for row in record.contrasts
-            if (row["embedder"], row["reranker"]) == cell and row["family"] == "contrast"
-        }
-        names = [name for name in params.contrasts if any(key[0] == name for key in found)]
-        if not names:
-            continue
-        lines = []
-        for measure in measures:
-            cells = ""
-            for name in params.contrasts:
-                row = found.get((name, measure))
-                if row is None or row["delta"] is None:
-                    cells += number(NONE)
-                    continue
-                cells += tag(
-                    "td", f"{esc(signed(row['delta']))} "
-                    f"<small>{esc(interval(row['ci_low'], row['ci_high']))}</small> "
-                    f"{standing(called(row['standing'], record.demonstration))}", class_="n",
-                )
-            lines.append(tag("tr", tag("th", esc(measure_title(measure)), scope="row") + cells))
-        bodies.append(tag(
-            "tbody", cell_head(cell, params, len(params.contrasts) + 1) + "".join(lines)
-        ))
-    return table(
-        "The contrasts in every measure, with 95% intervals",
-        heads(["Measure", *params.contrasts]), "".join(bodies),
-        label=f"Contrasts in every measure, {record.name}",
-    ) if bodies else ""
 
 
 def checks(found: Sequence[Check], name: str) -> str:

@@ -7,19 +7,24 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from spanwise.params import Params
-from spanwise.reporting.diagnose import cell_name
+from spanwise.reporting.cells import cell_name
 from spanwise.reporting.gather import CorpusRecord
+from spanwise.reporting.judgement import judge
 from spanwise.reporting.markup import NONE, called, interval, probability, signed
 from spanwise.reporting.page import DEMONSTRATION
-from spanwise.reporting.verdict import contrast_rows, judge, primary_cell, told
+from spanwise.reporting.verdict import contrast_rows, primary_cell, told
 
 HEADS = ("", "asks", "difference", "95% interval", "Holm p", "verdict", "standing")
+
+SHOWN = 3
+"""Differences from the registration that are told here."""
 
 
 def verdicts(records: Sequence[CorpusRecord], params: Params, page: Path) -> str:
     """One table for each corpus, a line for each contrast, then where the page lies.
 
-    Reasons of absent contrasts, and of those that could show nothing, follow their table.
+    Reasons of absent contrasts, and of those that could show nothing, cautions, and differences
+    from what was registered follow their table.
     """
     parts = [_corpus(record, params) for record in records]
     return "\n\n".join([*parts, f"The report: {page}"])
@@ -31,7 +36,7 @@ def _corpus(record: CorpusRecord, params: Params) -> str:
     if cell != (params.primary.embedder, params.primary.reranker):
         notes.append("The primary cell did not run, so nothing is confirmed.")
     for row in contrast_rows(record, params, cell):
-        says, said = judge(row, record.spread(row), params), told(record, row, params)
+        says, said = judge(row, record.check(row), params), told(record, row, params)
         if says.state == "absent":
             lines.append((row["name"], said.title, NONE, NONE, NONE, "absent", "absent"))
         else:
@@ -43,6 +48,13 @@ def _corpus(record: CorpusRecord, params: Params) -> str:
             ))
         if says.state == "absent" or says.reason is not None:
             notes.append(f"{row['name']}: {said.answer}")
+        check = record.check(row)
+        notes += [f"{row['name']}: {reason}." for reason in (check["cautions"] if check else ())]
+    if record.differences:
+        told_here = "; ".join(record.differences[:SHOWN])
+        more = len(record.differences) - SHOWN
+        notes.append(f"Exploratory, for what ran is not what was registered: {told_here}"
+                     + (f"; and {more} more, on the page." if more > 0 else "."))
     if record.demonstration:
         notes.append(DEMONSTRATION)
     head = f"{record.name}: {params.primary.measure}, {cell_name(cell)}"

@@ -12,8 +12,10 @@ from typing import Literal
 
 from spanwise.params import Params
 from spanwise.reporting.gather import DEVELOPMENT, Row, UnitsRecord
+from spanwise.reporting.judgement import ZERO, degenerate
 from spanwise.reporting.markup import count, figure, interval, listed, many, signed
-from spanwise.reporting.verdict import ALPHA, FEW_DOCUMENTS, ZERO, degenerate
+from spanwise.statistics.linearised import FEW
+from spanwise.statistics.power import ALPHA
 
 CUTOFF = 3
 """Units that the words are about, where it is among the cutoffs."""
@@ -113,7 +115,7 @@ def of_row(row: Row, size: int, params: Params, sign: int = 1) -> Difference:
     def found(state: State, why: str | None = None) -> Difference:
         return Difference(delta, low, high, state, why, size)
 
-    if (why := degenerate(row, None)) is not None:
+    if (why := degenerate(row)) is not None:
         return found("undetermined", why)
     if low <= 0 <= high:
         return found("undetermined")
@@ -297,5 +299,7 @@ def _rests(units: UnitsRecord, retriever: str) -> str:
     if row is None:
         return ""
     text = f"{many(row['n_questions'], 'need')} in {many(row['n_documents'], 'document')}"
-    few = "; the intervals rest on few documents" if row["n_documents"] < FEW_DOCUMENTS else ""
+    few = f"; with fewer than {FEW} documents the intervals are Student's" if (
+        row["n_documents"] < FEW
+    ) else ""
     return f"{text}{few}"

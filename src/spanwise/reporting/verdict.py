@@ -1,15 +1,15 @@
-"""What may be said of each contrast, and the words for it. The rules stand in `judge`."""
+"""The words for what may be said of each contrast. The rules stand in `judgement`."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 from spanwise import layout
 from spanwise.params import Params
-from spanwise.reporting.gather import CorpusRecord, Row, Spread
+from spanwise.reporting.cells import dense_cells
+from spanwise.reporting.gather import CorpusRecord, Row
+from spanwise.reporting.judgement import ZERO, State, judge
 from spanwise.reporting.markup import (
     called,
     count,
@@ -20,17 +20,8 @@ from spanwise.reporting.markup import (
     probability,
     signed,
 )
-
-ALPHA = 0.05
-DETECTABLE = 1.959964 + 0.841621
-"""Standard errors that an effect must measure to be found at 5% (two-sided, before Holm's
-correction, which asks for more) four times in five."""
-FEW_DOCUMENTS = 10
-"""Below this many documents an interval made by resampling them is said to rest on few."""
-ZERO = 1e-12
-"""What rounding alone may leave of a spread."""
-
-State = Literal["difference", "both", "equivalent", "undetermined", "absent"]
+from spanwise.statistics.linearised import FEW
+from spanwise.statistics.power import ALPHA
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,125 +81,6 @@ def wording(row: Row) -> Wording:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
-    """What may be said of one contrast in one cell.
-
-    state:        see `judge`.
-    underpowered: too few questions or documents to find an effect of the registered margin.
-    detectable:   smallest effect found four times in five at these questions, or None.
-    reason:       why the figures can show nothing at all, as a sentence, or None.
-    """
-
-    state: State
-    underpowered: bool
-    detectable: float | None
-    reason: str | None = None
-
-    @property
-    def words(self) -> str:
-        """The state in a word or two."""
-        if self.state == "both":
-            return "a difference, within the margin"
-        if self.state == "undetermined" and self.underpowered:
-            return "underpowered"
-        return self.state
-
-
-def judged(row: Row, params: Params) -> bool:
-    """Whether a row is one that `judge` is for: a contrast or a step of the primary measure.
-
-    The margin is fixed for that measure alone, and only there are draws kept that could show
-    equivalence; a slope for each level has no margin, and clusters are a check on an interval.
-    """
-    return row["family"] in ("contrast", "step") and row["measure"] == params.primary.measure
-
-
-def degenerate(row: Row, spread: Spread | None) -> str | None:
-    """Why an estimated contrast can show neither a difference nor equivalence, or None.
-
-    Where nothing varies, the interval has no width: it lies within any margin, or beside zero,
-    whatever a further document would say. Such an interval is no evidence.
-    """
-    if row["n_documents"] < 2 or row["ci_low"] is None:
-        return "All questions are about one document, so no interval can be given."
-    still = row["ci_high"] - row["ci_low"] <= ZERO or (spread is not None and spread.sd <= ZERO)
-    if row["dz"] is not None and not still:
-        return None
-    if row["n_questions"] < 2:
-        return "There is one question only, so nothing varies."
-    if row["dz"] is not None:
-        return (
-            "Every document comes out with the same difference, so resampling documents gives no "
-            "interval."
-        )
-    if abs(row["delta"]) > ZERO:
-        return (
-            f"Every question differs by the same {signed(row['delta'])}, so nothing varies that "
-            "could give an interval."
-        )
-    text = "Every question scores the same under both"
-    if row["mean_a"] >= 1 - ZERO:
-        return f"{text}, at the ceiling: these questions leave no room for a difference."
-    if abs(row["mean_a"]) <= ZERO:
-        return f"{text}, at zero: neither finds any of the evidence."
-    return f"{text}, so nothing varies that could show a difference or its absence."
-
-
-def judge(row: Row, spread: Spread | None, params: Params) -> Judgement:
-    """Sort one contrast.
-
-    row:     of the CONTRASTS table.
-    spread:  its bootstrap draws, or None where none were kept (other measures).
-    returns: difference    Holm's p (the plain one outside the family) below .05; a p of 0 counts
-                           as its bound, 2 / draws, times the family's size under Holm
-             equivalent    the 90% interval lies within (-margin, margin)
-             both          a difference smaller than anyone should care for
-             undetermined  neither; and underpowered if an effect as large as the margin would be
-                           missed more than once in five times; also whatever is `degenerate`
-             absent        a condition could not run, or no question was answered under both
-    """
-    if row["delta"] is None:
-        return Judgement("absent", False, None)
-    # A slope has no dz and no arms: what is said of paired differences does not hold of it.
-    reason = None if row["family"] == "dose" else degenerate(row, spread)
-    if reason is not None:
-        return Judgement("undetermined", False, None, reason)
-    p, margin = _least(row, params), params.inference.margin
-    differs = p is not None and p < ALPHA
-    same = spread is not None and -margin < spread.ninety[0] and spread.ninety[1] < margin
-    error = None
-    if spread is not None:
-        error = spread.sd
-    elif row["ci_low"] is not None:
-        error = (row["ci_high"] - row["ci_low"]) / (2 * 1.959964)
-    detectable = None if error is None else DETECTABLE * error
-    if differs or same:
-        state: State = "both" if differs and same else "difference" if differs else "equivalent"
-        return Judgement(state, False, detectable)
-    return Judgement("undetermined", detectable is None or detectable > margin, detectable)
-
-
-def needed(row: Row, detectable: float, margin: float) -> int:
-    """Questions, over as many more documents, at which a difference of the margin's size would be
-    found four times in five: the standard error falls with the root of the number of documents.
-
-    returns: two significant digits, for the spread that it rests on is itself an estimate.
-    """
-    questions = row["n_questions"] * (detectable / margin) ** 2
-    step = int(10 ** max(0, len(str(int(questions))) - 2))
-    return int(math.ceil(questions / step) * step)
-
-
-def _least(row: Row, params: Params) -> float | None:
-    """The p that decides; 0 of B draws is no zero but its bound."""
-    bound = 2 / params.inference.iterations
-    if row["p_holm"] is None:
-        return None if row["p"] is None else float(row["p"]) or bound
-    family = params.steps if row["family"] == "step" else params.contrasts
-    return float(row["p_holm"]) or min(1.0, len(family) * bound)
-
-
-@dataclass(frozen=True, slots=True)
 class Sentence:
     """One contrast for a reader: the answer, then its figures.
 
@@ -228,7 +100,7 @@ class Sentence:
 def told(record: CorpusRecord, row: Row, params: Params) -> Sentence:
     """A contrast of a corpus in plain words."""
     return sentence(
-        row, record.spread(row), params, demonstration=record.demonstration,
+        row, record.check(row), params, demonstration=record.demonstration,
         same_chunks=_same_chunks(record, row, params),
     )
 
@@ -244,7 +116,7 @@ def _same_chunks(record: CorpusRecord, row: Row, params: Params) -> bool:
 
 
 def sentence(
-    row: Row, spread: Spread | None, params: Params, *, demonstration: bool = False,
+    row: Row, check: Row | None, params: Params, *, demonstration: bool = False,
     same_chunks: bool = False,
 ) -> Sentence:
     """A contrast in plain words.
@@ -252,7 +124,7 @@ def sentence(
     demonstration: of its corpus; same_chunks: its two segmentations gave the same chunks.
     """
     margin, draws = params.inference.margin, params.inference.iterations
-    told, says = wording(row), judge(row, spread, params)
+    told, says = wording(row), judge(row, check, params)
     pair = f"{row['a']} − {row['b']}"
     if says.state == "absent":
         answer = f"Not answered. {row['reason'] or 'No reason was recorded'}."
@@ -295,14 +167,19 @@ def sentence(
     if says.underpowered and says.detectable is not None:
         margin = params.inference.margin
         figures += (
-            f"; only a difference of about {says.detectable:.2f} would be found 4 times in 5, "
-            f"before Holm's correction; one of {margin:g} would take about "
-            f"{many(needed(row, says.detectable, margin), 'question')}"
+            f"; only a difference of about {says.detectable:.2f} would be found 4 times in 5"
         )
+        if says.questions is not None:
+            figures += (
+                f"; one of {margin:g} would take about {many(says.questions, 'question')} in as "
+                "many more documents"
+            )
     if row["excluded"]:
         figures += f", {count(row['excluded'])} excluded"
-    if row["ci_low"] is not None and row["n_documents"] < FEW_DOCUMENTS:
-        figures += "; the interval rests on few documents"
+    if row["interval"] == "linearised":
+        figures += f"; with fewer than {FEW} documents the interval is Student's"
+    for caution in check["cautions"] if check else ():
+        figures += f"; {caution}"
     return Sentence(
         row["name"], told.title, told.asks, answer, figures,
         called(row["standing"], demonstration), says.state, says.words,
@@ -326,7 +203,7 @@ def apart(record: CorpusRecord, row: Row, params: Params) -> str | None:
     parts = []
     for arm, whose in ((a, "the right path"), (b, "the foreign path")):
         step = steps[arm, bare]
-        state = judge(step, record.spread(step), params).state
+        state = judge(step, record.check(step), params).state
         if state in ("difference", "both"):
             says = f"{whose} {'gains' if step['delta'] > 0 else 'harms'}"
         elif state == "equivalent":
@@ -353,9 +230,8 @@ def _equals(text: str) -> str:
 
 def primary_cell(record: CorpusRecord, params: Params) -> tuple[str, str]:
     """The cell fixed beforehand; where it did not run, the first that did."""
-    wanted = (params.primary.embedder, params.primary.reranker)
-    cells = [cell for cell in record.cells() if cell[0] in params.embedders]
-    return wanted if wanted in cells or not cells else cells[0]
+    cells = dense_cells(record, params)  # the primary one stands first
+    return cells[0] if cells else (params.primary.embedder, params.primary.reranker)
 
 
 def contrast_rows(

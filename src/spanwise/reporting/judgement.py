@@ -1,0 +1,139 @@
+"""What may be said of each contrast: the rules, without the words."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from spanwise.params import Params
+from spanwise.reporting.gather import Row
+from spanwise.reporting.markup import signed
+from spanwise.statistics.power import ALPHA
+
+DETECTABLE = 2.497705 + 0.841621
+"""Standard errors that an effect must measure to be found at 1.25% (two-sided, the first step of
+Holm's correction over four) four times in five."""
+ZERO = 1e-12
+"""What rounding alone may leave of a spread."""
+
+State = Literal["difference", "both", "equivalent", "undetermined", "absent"]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What may be said of one contrast in one cell.
+
+    state:        see `judge`.
+    underpowered: too few questions or documents to find an effect of the registered margin.
+    detectable:   smallest effect found four times in five at these questions and Holm's first step,
+                  or None.
+    questions:    how many it would take for the margin, with as many a document, or None.
+    reason:       why the figures can show nothing at all, as a sentence, or None.
+    """
+
+    state: State
+    underpowered: bool
+    detectable: float | None
+    questions: int | None = None
+    reason: str | None = None
+
+    @property
+    def words(self) -> str:
+        """The state in a word or two."""
+        if self.state == "both":
+            return "a difference, within the margin"
+        if self.state == "undetermined" and self.underpowered:
+            return "underpowered"
+        return self.state
+
+
+def judged(row: Row, params: Params) -> bool:
+    """Whether a row is one that `judge` is for: a contrast or a step of the primary measure.
+
+    The margin is fixed for that measure alone; a slope for each level has no margin, and clusters
+    are a check on an interval.
+    """
+    return row["family"] in ("contrast", "step") and row["measure"] == params.primary.measure
+
+
+def degenerate(row: Row) -> str | None:
+    """Why an estimated contrast can show neither a difference nor equivalence, or None.
+
+    Where nothing varies, the interval has no width: it lies within any margin, or beside zero,
+    whatever a further document would say. Such an interval is no evidence.
+    """
+    if row["n_documents"] < 2 or row["ci_low"] is None:
+        return "All questions are about one document, so no interval can be given."
+    # The study of units keeps no error of its own.
+    still = row["ci_high"] - row["ci_low"] <= ZERO or (row.get("se") or 1.0) <= ZERO
+    if row["dz"] is not None and not still:
+        return None
+    if row["n_questions"] < 2:
+        return "There is one question only, so nothing varies."
+    if row["dz"] is not None:
+        return (
+            "Every document comes out with the same difference, so nothing says how another would."
+        )
+    if abs(row["delta"]) > ZERO:
+        return (
+            f"Every question differs by the same {signed(row['delta'])}, so nothing varies that "
+            "could give an interval."
+        )
+    text = "Every question scores the same under both"
+    if row["mean_a"] >= 1 - ZERO:
+        return f"{text}, at the ceiling: these questions leave no room for a difference."
+    if abs(row["mean_a"]) <= ZERO:
+        return f"{text}, at zero: neither finds any of the evidence."
+    return f"{text}, so nothing varies that could show a difference or its absence."
+
+
+def judge(row: Row, check: Row | None, params: Params) -> Judgement:
+    """Sort one contrast.
+
+    row:     of the CONTRASTS table; check: of CHECKS, None where there is none (other measures).
+    returns: difference    Holm's p (the plain one outside the family) below .05; a bootstrap's p of
+                           0 counts as its bound, 2 / draws, times the family's size under Holm
+             equivalent    the 90% interval lies within (-margin, margin)
+             both          a difference smaller than anyone should care for
+             undetermined  neither; and underpowered if an effect as large as the margin would be
+                           missed more than once in five times; also whatever is `degenerate`
+             absent        a condition could not run, or no question was answered under both
+    """
+    if row["delta"] is None:
+        return Judgement("absent", False, None)
+    # A slope has no dz and no arms: what is said of paired differences does not hold of it.
+    reason = None if row["family"] == "dose" else degenerate(row)
+    if reason is not None:
+        return Judgement("undetermined", False, None, reason=reason)
+    p, margin = _least(row, params), params.inference.margin
+    differs = p is not None and p < ALPHA
+    same = (
+        row["ci90_low"] is not None and -margin < row["ci90_low"] and row["ci90_high"] < margin
+    )
+    found, questions = _detectable(row, check)
+    if differs or same:
+        state: State = "both" if differs and same else "difference" if differs else "equivalent"
+        return Judgement(state, False, found, questions)
+    return Judgement("undetermined", found is None or found > margin, found, questions)
+
+
+def _detectable(row: Row, check: Row | None) -> tuple[float | None, int | None]:
+    """What is found four times in five, and the questions that the margin would take, to two
+    significant digits: the spread that they rest on is itself an estimate."""
+    if check is None:
+        return (None if row["se"] is None else DETECTABLE * row["se"]), None
+    questions = check["questions_needed"]
+    if questions is not None:
+        step = int(10 ** max(0, len(str(questions)) - 2))
+        questions = math.ceil(questions / step) * step
+    return check["detectable"], questions
+
+
+def _least(row: Row, params: Params) -> float | None:
+    """The p that decides; 0 of B draws is no zero but its bound."""
+    bound = 2 / params.inference.iterations
+    if row["p_holm"] is None:
+        return None if row["p"] is None else float(row["p"]) or bound
+    family = params.steps if row["family"] == "step" else params.contrasts
+    return float(row["p_holm"]) or min(1.0, len(family) * bound)

@@ -9,7 +9,7 @@ COSTLY := induce@handbook label@handbook embed@handbook-minilm embed@handbook-mp
   units-retrieve@handbook-minilm units-retrieve@handbook-mpnet
 INSTALL := .venv/bin/pip install --quiet --constraint constraints.txt
 
-.PHONY: repro test setup pull models ui lint bench bundle
+.PHONY: repro test setup pull models ui lint bench calibration bundle
 
 repro: pull models          ## documents to tested contrasts: reports/report.html, mlruns/
 	dvc repro
@@ -40,6 +40,11 @@ lint: .venv/dev
 bench: .venv/dev            ## ratios against other tools, each measured in one run
 	python bench/scoring.py
 	python bench/bootstrap.py
+	python -m bench.report
+	python -m bench.placebo
+
+calibration: .venv/dev      ## 10,000 simulated studies of each design: hours; a run that was stopped goes on
+	OMP_NUM_THREADS=1 python -m bench.calibration.intervals
 
 bundle: .venv/base          ## write the bundled corpus and its costly artifacts to remote/
 	rm -rf remote/files

@@ -183,6 +183,7 @@ def _corpus(
         made, counts[cell] = scorer.score(cell, "none", found)
         scores += made
         if cell != layout.LEXICAL:
+            _json(root / layout.cell("rerank", name, cell), {"reranked": {}, "absent": {}})
             beyond = {"chunks_beyond_window": 0, "share_of_chunks": 0.0,
                       "share_of_evidence_characters": 0.0}
             schemas.write_text(root / layout.cell_report("embed", name, cell), json.dumps(

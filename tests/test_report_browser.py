@@ -230,7 +230,7 @@ def test_ranks_stand_beside_the_text_and_in_the_list(tab: Tab, url: str, root: P
     for condition, segmentation in (("A0", "fixed"), ("G3", "native")):
         tab.run(f"document.querySelector('input[value=\"{condition}\"]').click()")
         tab.wait(HEADS)
-        ranked = list(record.ranked["mpnet"].lists[condition]["doc-2-q3"])
+        ranked = list(record.ranked["mpnet", "none"].lists[condition]["doc-2-q3"])
         assert tab.run(
             "[...document.querySelectorAll('.listed code')].map(c => c.textContent)") == ranked
         for chunk_id, head in zip(ranked, tab.run(
@@ -274,7 +274,7 @@ def test_the_gains_shown_are_those_of_the_measure(tab: Tab, url: str, root: Path
             its = SETTINGS.conditions[name]
             cell = "bm25" if its.retrieval == "bm25" else "mpnet"
             chunks = record.chunks[its.segmentation]
-            ranked = [chunks[c] for c in record.ranked[cell].lists[name][wanted]]
+            ranked = [chunks[c] for c in record.ranked[cell, "none"].lists[name][wanted]]
             own = [Span(c["start"], c["end"]) for c in ranked if c["doc_id"] == home]
             gains = iter(marginal_gains(own, gold).tolist())
             expected = [next(gains) if c["doc_id"] == home else 0.0 for c in ranked]

@@ -209,6 +209,25 @@ def test_a_demonstrations_confirmation_is_called_one() -> None:
     assert explored.standing == "exploratory"
 
 
+def test_the_lists_of_a_reranked_cell_are_its_own(root: Path, tmp_path: Path) -> None:
+    shutil.copytree(root / "artifacts", tmp_path / "artifacts")
+    plain = schemas.read(tmp_path / layout.cell("retrieve", "harbour", "mpnet") / "runs.parquet",
+                         schemas.RUNS).to_pylist()
+    length = {(r["condition"], r["question_id"]): r["rank"] for r in plain}
+    turned = [r | {"rank": length[r["condition"], r["question_id"]] + 1 - r["rank"]} for r in plain]
+    folder = tmp_path / layout.reranked("harbour", "mpnet", "tiny")
+    schemas.write(folder / "runs.parquet", schemas.RUNS, schemas.table(schemas.RUNS, turned))
+    told = json.dumps({"reranked": {"tiny": {}}, "absent": {}})
+    schemas.write_text(folder.parent / "report.json", told)
+    study = world.settings(rerankers={"tiny": {"model": "some/tiny", "kind": "cross-encoder"}})
+    record = gather(tmp_path, "harbour", study)
+    key = next(iter(length))
+    best = {r["chunk_id"] for r in plain if (r["condition"], r["question_id"]) == key
+            and r["rank"] == length[key]}
+    assert record.ranked["mpnet", "tiny"].lists[key[0]][key[1]][0] in best
+    assert record.ranked["mpnet", "none"].lists[key[0]][key[1]][0] not in best
+
+
 def test_equal_means_have_no_best_and_no_lowest(harbour: CorpusRecord) -> None:
     from dataclasses import replace
 

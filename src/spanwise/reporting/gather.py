@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from spanwise import layout, schemas
 from spanwise.documents.records import load_questions
-from spanwise.params import Params
+from spanwise.params import WITHOUT, Params
 
 SHOWN = 10
 """Ranks that the page lists for each question and condition."""
@@ -94,7 +94,7 @@ class CorpusRecord:
                    induced tree; documents: doc_id -> row of DOCUMENTS.
     scores:        rows of the SCORES table as columns.
     chunks:        segmentation -> chunk_id -> row of CHUNKS.
-    ranked:        embedder (or `bm25`) -> Ranked.
+    ranked:        (embedder or `bm25`, reranker) -> Ranked.
     routing:       embedder -> rows of ROUTING.
     units:         the study of units, or None where params.yaml asks for none.
     """
@@ -115,7 +115,7 @@ class CorpusRecord:
     documents: Mapping[str, Row]
     scores: Mapping[str, Sequence[Any]]
     chunks: Mapping[str, Mapping[str, Row]]
-    ranked: Mapping[str, Ranked]
+    ranked: Mapping[tuple[str, str], Ranked]
     routing: Mapping[str, Sequence[Row]]
     units: UnitsRecord | None = None
 
@@ -209,26 +209,35 @@ def _reports(
 
 def _retrieved(
     root: Path, name: str, params: Params
-) -> tuple[dict[str, Ranked], dict[str, list[Row]]]:
-    cells = list(params.embedders)
+) -> tuple[dict[tuple[str, str], Ranked], dict[str, list[Row]]]:
+    """The lists of every cell that ran, reranked ones among them, and what routing kept."""
+    folders = {(e, WITHOUT): root / layout.cell("retrieve", name, e) for e in params.embedders}
     if any(condition.retrieval == "bm25" for condition in params.conditions.values()):
-        cells.append(layout.LEXICAL)
-    ranked: dict[str, Ranked] = {}
+        lexical = layout.LEXICAL
+        folders[lexical, WITHOUT] = root / layout.cell("retrieve", name, lexical)
     routing: dict[str, list[Row]] = {}
-    for cell in cells:
-        folder = root / layout.cell("retrieve", name, cell)
-        runs = schemas.read(folder / "runs.parquet", schemas.RUNS)
-        first = int(pc.min(runs["rank"]).as_py() or 0) if runs.num_rows else 0
-        top = runs.filter(pc.less(runs["rank"], first + SHOWN))
-        lists: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-        # The table is sorted by its key, so each list arrives best first.
-        columns = (top[column].to_pylist() for column in ("condition", "question_id", "chunk_id"))
-        for condition, question, chunk in zip(*columns, strict=True):
-            lists[condition][question].append(chunk)
-        ranked[cell] = Ranked({condition: dict(found) for condition, found in lists.items()})
-        if cell != layout.LEXICAL:
-            routing[cell] = schemas.read(folder / "routing.parquet", schemas.ROUTING).to_pylist()
-    return ranked, routing
+    for embedder in params.embedders:
+        path = folders[embedder, WITHOUT] / "routing.parquet"
+        routing[embedder] = schemas.read(path, schemas.ROUTING).to_pylist()
+        if not params.rerankers:
+            continue
+        told = layout.read_report(root / layout.cell("rerank", name, embedder) / "report.json")
+        for reranker in told["reranked"]:
+            folders[embedder, reranker] = root / layout.reranked(name, embedder, reranker)
+    return {cell: _top(folder / "runs.parquet") for cell, folder in folders.items()}, routing
+
+
+def _top(path: Path) -> Ranked:
+    """The first SHOWN of each list of a RUNS table."""
+    runs = schemas.read(path, schemas.RUNS)
+    first = int(pc.min(runs["rank"]).as_py() or 0) if runs.num_rows else 0
+    top = runs.filter(pc.less(runs["rank"], first + SHOWN))
+    lists: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    # The table is sorted by its key, so each list arrives best first.
+    columns = (top[column].to_pylist() for column in ("condition", "question_id", "chunk_id"))
+    for condition, question, chunk in zip(*columns, strict=True):
+        lists[condition][question].append(chunk)
+    return Ranked({condition: dict(found) for condition, found in lists.items()})
 
 
 def _units(

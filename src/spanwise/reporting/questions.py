@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spanwise import layout
-from spanwise.params import Params
+from spanwise.params import WITHOUT, Params
 from spanwise.reporting.gather import CorpusRecord
 from spanwise.reporting.markup import data, packed, tag
 from spanwise.reporting.tables import TITLES, describe
@@ -137,7 +137,7 @@ def payload(record: CorpusRecord, params: Params, around: int | None = None) -> 
         lists = []
         for name in conditions:
             its = params.conditions[name]
-            where = layout.LEXICAL if its.retrieval == "bm25" else cell[0]
+            where = (layout.LEXICAL, WITHOUT) if its.retrieval == "bm25" else cell
             ranked = record.ranked[where].lists.get(name, {}) if where in record.ranked else {}
             known = numbers[its.segmentation]
             lists.append([known[chunk] for chunk in ranked.get(row["question_id"], [])])

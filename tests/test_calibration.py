@@ -19,6 +19,7 @@ from spanwise.documents.model import Document, Paragraph
 from spanwise.spans import Span
 from spanwise.statistics import infer, pair
 from spanwise.statistics.cautions import evenness, lopsided, warnings
+from spanwise.statistics.checks import checks
 from spanwise.statistics.linearised import FEW
 from spanwise.statistics.power import icc
 from spanwise.text.tokens import words
@@ -133,6 +134,24 @@ def test_cautions_name_the_designs_that_miss_and_no_others() -> None:
     for design in ("even-null", "normal-2-effect", "path-effect", "scores-null"):
         assert share(design, 60, "") == 0.0
     assert share("dominant-null", 1_500, "") == 0.0
+
+
+@pytest.mark.parametrize(("documents", "even", "cautioned"), [
+    (30, False, True), (59, False, True), (60, False, False), (30, True, False),
+    (29, False, False),  # there Student's interval is of record
+])
+def test_percentiles_over_few_uneven_documents_have_a_caution(
+    documents: int, even: bool, cautioned: bool
+) -> None:
+    rng = np.random.default_rng(5)
+    sizes = [4] * documents if even else [1 + 5 * (i % 2) for i in range(documents)]
+    names = [f"d{i:02d}" for i, size in enumerate(sizes) for _ in range(size)]
+    a = {f"q{i:03d}": (name, float(rng.normal(0.5, 0.2))) for i, name in enumerate(names)}
+    b = {q: (name, float(rng.normal(0.5, 0.2))) for q, (name, _) in a.items()}
+    pairs = [pair("C", a, b)]
+    found = {c.name: c for c in infer(pairs, 200, 0, few=FEW)}
+    said = checks(pairs, found, 200, 0, 0.01, 4)[0]["cautions"]
+    assert any("percentile interval covers" in text for text in said) is cautioned
 
 
 def test_figures_behind_cautions_by_hand() -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,8 +63,8 @@ def icc(sums: Floats, counts: Floats, squares: float) -> float | None:
     Koval, Biometrics 36 (1980).
 
     sums, counts: (G,) of each document's questions; squares: sum of the values' squares.
-    returns: within [-1, 1]; None below two documents, where none has two questions, or where
-             nothing varies.
+    returns: at most 1, negative where documents are more alike than chance would have them; None
+             below two documents, where none has two questions, or where nothing varies.
     """
     documents, questions = len(sums), float(counts.sum())
     if documents < 2 or questions <= documents:
@@ -115,14 +116,17 @@ def power(
 
 def difference(effect: float, se: float, df: int, alpha: float) -> float:
     """Power of a two-sided t test at `alpha` where the true mean is `effect`: noncentral t."""
-    from scipy.stats import nct, norm, t
+    from scipy.stats import chi2, nct, norm, t
 
     centre, bound = effect / se, float(t.ppf(1 - alpha / 2, df))
-    if df > 10_000:  # there noncentral t is normal to five digits
+    if df > 10_000:  # there noncentral t is normal to four digits
         return float(norm.sf(bound - centre) + norm.cdf(-bound - centre))
-    if centre > 37:
-        return 1.0
-    return float(np.clip(nct.sf(bound, df, centre) + nct.cdf(-bound, df, centre), 0, 1))
+    if centre > 37:  # beyond scipy's reach: over the mean's own deviation, given the spread's
+        weights, drawn = _quantiles()
+        return float(weights @ chi2.cdf(df * ((centre + norm.ppf(drawn)) / bound) ** 2, df))
+    # The far side is below Phi(-centre); where that is nothing, scipy's value may be NaN.
+    far = float(nct.cdf(-bound, df, centre)) if centre < 5 else 0.0
+    return min(1.0, float(nct.sf(bound, df, centre)) + far)
 
 
 def detectable(se: float, df: int, alpha: float) -> float:
@@ -142,22 +146,33 @@ def detectable(se: float, df: int, alpha: float) -> float:
 def equivalence(margin: float, se: float, df: int) -> float:
     """Power to have the 90% interval within +-margin where the true mean is 0.
 
-    2 F(margin / se - t_.95) - 1 with F of t(df), at least 0. Source: Chow, Shao and Wang, Sample
-    Size Calculations in Clinical Research (2008), section 3.1.
+    The mean over S of 2 Phi(margin / se - t_.95 S) - 1 where that is above 0, S^2 being chi-square
+    over its df: the interval's half width is t_.95 S se. Source: Phillips, Journal of
+    Pharmacokinetics and Biopharmaceutics 18 (1990).
     """
-    from scipy.stats import t
+    from scipy.stats import chi2, norm, t
 
-    return max(0.0, 2 * float(t.cdf(margin / se - t.ppf(0.95, df), df)) - 1)
+    centre, bound = margin / se, float(t.ppf(0.95, df))
+    most = float(chi2.cdf(df * (centre / bound) ** 2, df))
+    weights, drawn = _quantiles()
+    spreads = np.sqrt(chi2.ppf(most * drawn, df) / df)
+    return most * float(weights @ (2 * norm.cdf(centre - bound * spreads) - 1))
+
+
+@cache
+def _quantiles() -> tuple[Floats, Floats]:
+    """Gauss-Legendre weights and places of probabilities, within (0, 1)."""
+    places, weights = np.polynomial.legendre.leggauss(100)
+    return weights / 2, (places + 1) / 2
 
 
 def fewest(power_of: Callable[[int], float]) -> int | None:
     """The least number of documents, from 2, whose power is POWER; it grows with them."""
-    high = 2
+    low, high = 1, 2
     while power_of(high) < POWER:
-        high *= 2
-        if high > MOST:
+        if high == MOST:
             return None
-    low = high // 2
+        low, high = high, min(2 * high, MOST)
     while high - low > 1:
         middle = (low + high) // 2
         if power_of(middle) < POWER:

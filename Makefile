@@ -21,7 +21,7 @@ test: .venv/dev pull models ## the whole suite; what the machine lacks is report
 setup: .venv/base           ## the virtual environment
 
 pull: .venv/base            ## bundled data and artifacts from the remote inside the repository
-	@dvc pull --allow-missing --quiet $(COSTLY) || \
+	@dvc pull --remote bundled --allow-missing --quiet $(COSTLY) || \
 	  echo "Artifacts that DVC has not recorded stay as they are; 'dvc repro' goes on from them."
 	@[ -d data/handbook ] || dvc pull --quiet data.dvc || { \
 	  echo "DVC overwrites nothing that it has not recorded: move your own folder out of data/, run"; \
@@ -47,6 +47,8 @@ calibration: .venv/dev      ## 10,000 simulated studies of each design: hours; a
 	OMP_NUM_THREADS=1 python -m bench.calibration.intervals
 
 bundle: .venv/base          ## write the bundled corpus and its costly artifacts to remote/
+	@[ "$$(ls data)" = handbook ] || { echo "data/ has more than the bundled corpus: git must never"; \
+	  echo "track what a person added; take it out of data/ and data.dvc first"; exit 1; }
 	rm -rf remote/files
 	dvc push --remote bundled data.dvc $(COSTLY)
 	du -sh remote
@@ -57,9 +59,9 @@ bundle: .venv/base          ## write the bundled corpus and its costly artifacts
 	$(PYTHON) -m venv .venv
 
 .venv/base: .venv/bin/python pyproject.toml constraints.txt
-	$(INSTALL) --editable '.[cpu]'
+	$(INSTALL) --editable '.[cpu,formats]'
 	touch .venv/base
 
 .venv/dev: .venv/base
-	$(INSTALL) --editable '.[cpu,dev]'
+	$(INSTALL) --editable '.[cpu,formats,dev]'
 	touch .venv/dev

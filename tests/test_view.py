@@ -232,4 +232,6 @@ def test_readers_say_what_they_cannot_read(tmp_path: Path) -> None:
     assert read_split("chroma", tmp_path / "one", options={}, split="sweep").documents == ()
     with pytest.raises(ParamsError, match="depth"):
         READERS["markdown"](tmp_path / "one", options={"depth": 3})
-    assert set(READERS) == {"markdown", "text", "qasper", "mediawiki", "chroma"}
+    assert set(READERS) == {
+        "markdown", "text", "qasper", "mediawiki", "chroma", "folder", "beir", "snippets",
+    }

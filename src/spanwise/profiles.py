@@ -151,9 +151,9 @@ def _scalar(value: Any) -> str:
     """A value on one line of YAML."""
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{key}: {_scalar(inner)}" for key, inner in value.items()) + "}"
-    if isinstance(value, str) and re.fullmatch(r"[a-z][\w/.-]*", value):
-        if value not in ("true", "false", "null", "yes", "no", "on", "off", "y", "n"):
-            return value
+    words = ("true", "false", "null", "yes", "no", "on", "off", "y", "n")
+    if isinstance(value, str) and re.fullmatch(r"[a-z][\w/.-]*", value) and value not in words:
+        return value
     return json.dumps(value, ensure_ascii=False)
 
 

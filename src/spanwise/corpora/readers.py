@@ -54,12 +54,33 @@ def _chroma(path: Path, *, options: Mapping[str, Any], split: str = "study") -> 
     return read(path, options=options, split=split)
 
 
+def _mixed(path: Path, *, options: Mapping[str, Any], split: str = "study") -> Corpus:
+    from spanwise.corpora.folder import read
+
+    return read(path, options=options, split=split)
+
+
+def _beir(path: Path, *, options: Mapping[str, Any], split: str = "study") -> Corpus:
+    from spanwise.corpora.beir import read
+
+    return read(path, options=options, split=split)
+
+
+def _snippets(path: Path, *, options: Mapping[str, Any], split: str = "study") -> Corpus:
+    from spanwise.corpora.snippets import read
+
+    return read(path, options=options, split=split)
+
+
 READERS: dict[str, Reader] = {
     "markdown": read_markdown,
     "text": read_plain,
     "qasper": _qasper,
     "mediawiki": _mediawiki,
     "chroma": _chroma,
+    "folder": _mixed,
+    "beir": _beir,
+    "snippets": _snippets,
 }
 
 
@@ -69,12 +90,21 @@ SUFFIXES: dict[str, tuple[str, ...]] = {
     "qasper": (".json",),
     "mediawiki": (".xml", ".bz2"),
     "chroma": (".md",),
+    "folder": (
+        ".md", ".markdown", ".txt", ".text", ".rst", ".html", ".htm", ".xhtml", ".pdf", ".docx",
+    ),
+    "beir": (".jsonl", ".tsv"),
+    "snippets": (".txt", ".text", ".md", ".markdown"),
 }
 """How the names of the files end that hold a reader's documents."""
 
 
-WITH_SPLITS = frozenset({"markdown", "text"})
+WITH_SPLITS = frozenset({"markdown", "text", "folder"})
 """Readers whose manifest names splits; what the others read is all `study`."""
+
+
+_SEVERAL = frozenset({"folder", "snippets"})
+"""Readers of several formats, each document labelled with its own."""
 
 
 def document_files(reader: str, path: Path) -> list[Path]:
@@ -97,13 +127,19 @@ def read_split(
     return READERS[reader](path, options=options, split=split)
 
 
-def raw_blocks(reader: str, text: str, where: str) -> tuple[Paragraph, ...]:
+def raw_blocks(
+    reader: str, text: str, where: str, document: Document | None = None
+) -> tuple[Paragraph, ...]:
     """The blocks of a document's raw text, headings (kind `heading`) among them, in order.
 
-    raises: CorpusError for a reader whose documents have no raw text.
+    document: whose text it is, which the readers of several formats need to know its own.
+    raises:   CorpusError for a reader whose documents have no raw text.
     """
-    from spanwise.corpora import chroma, markdown
+    from spanwise.corpora import chroma, folder, markdown
     from spanwise.corpora import text as plain
+
+    if reader in _SEVERAL and document is not None:
+        return folder.raw_blocks(document, where)
 
     known: dict[str, Callable[[str, str], tuple[Paragraph, ...]]] = {
         "markdown": markdown.raw_blocks, "text": plain.raw_blocks, "chroma": chroma.raw_blocks,
@@ -121,6 +157,11 @@ def read_documents(reader: str, path: Path, *, split: str = "study") -> tuple[Do
     from spanwise.corpora.markdown import read_if_any
     from spanwise.corpora.text import read_document
 
+    if reader == "folder":
+        from spanwise.corpora.folder import read_view
+        from spanwise.corpora.view import open_view
+
+        return tuple(read_view(open_view(path, SUFFIXES[reader], split))[0])
     known: dict[str, Callable[..., Document | None]] = {
         "markdown": read_if_any, "text": read_document,
     }

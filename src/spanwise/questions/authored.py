@@ -60,6 +60,18 @@ def read_questions(
         return [], {}
     errors: list[QuestionError] = []
     items = [item for path in files for item in _items(root, path, errors)]
+    return resolve(items, documents, left_out, errors)
+
+
+def resolve(
+    items: Sequence[Item], documents: Sequence[Document], left_out: Mapping[str, str],
+    errors: Sequence[QuestionError] = (),
+) -> tuple[list[Question], dict[str, int]]:
+    """The questions that entries name, wherever the entries stand; all else as `read_questions`.
+
+    errors: what is known to be wrong already; it is raised with the rest.
+    """
+    errors = list(errors)
     entries = _entries(items, errors)
     ids = {str(item.fields.get("id")) for item in items}
     by_id = {document.doc_id: document for document in documents}

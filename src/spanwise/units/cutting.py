@@ -74,7 +74,7 @@ def _spans(
     its = settings.windows
     found = {"windows": windows(parent.text, tokenizer, its.size_tokens, its.overlap_tokens)}
     if parent.representation == "raw":
-        listed = raw_blocks(reader, parent.text, document.doc_id)
+        listed = raw_blocks(reader, parent.text, document.doc_id, document)
         return found | {"blocks": blocks(listed), "sections": sections(listed)}
     return found | {
         "blocks": blocks(document.paragraphs),

@@ -1,0 +1,447 @@
+"""`spanwise add` in real clones: all of it or nothing, nothing private in the bundled remote."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import runpy
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from spanwise import layout, params, profiles, schemas
+from spanwise.adding import door, looking, tracked
+from spanwise.cli import main
+from spanwise.errors import InputError, Unavailable
+
+from . import small_files
+from .conftest import ROOT
+
+HULL = "# Hull\n\nThe keel weighs 410 kg.\n\n## Paint\n\nIt dries in 12 hours.\n"
+CSV = (
+    "question,document,quote,type\n"
+    "How heavy?,hull one.md,410 kg,factoid\n"
+    "How long?,rümpf,12 h,\n"
+)
+Add = Callable[..., tuple[int, str, str]]
+
+
+def run(*command: str, at: Path) -> str:
+    found = subprocess.run(command, cwd=at, capture_output=True, text=True, check=False,
+                           stdin=subprocess.DEVNULL)
+    assert found.returncode == 0, found.stderr + found.stdout
+    return found.stdout
+
+
+def dvc(*arguments: str, at: Path) -> str:
+    return run(sys.executable, "-m", "dvc", *arguments, at=at)
+
+
+def digest(folder: Path) -> dict[str, str]:
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*")) if path.is_file()
+    }
+
+
+@pytest.fixture(scope="session")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A clone, not pulled, of a project with one bundled corpus in a remote that git tracks."""
+    base = tmp_path_factory.mktemp("origin")
+    origin = base / "project"
+    (origin / "data" / "handbook").mkdir(parents=True)
+    (origin / "data" / "handbook" / "a.md").write_text("Bundled.\n", encoding="utf-8")
+    shutil.copy(ROOT / "params.yaml", origin)
+    run("git", "init", "-q", at=origin)
+    dvc("init", "-q", at=origin)
+    shutil.copy(ROOT / ".dvc" / "config", origin / ".dvc")
+    dvc("add", "-q", "data", at=origin)
+    dvc("push", "-q", at=origin)
+    run("git", "add", "-A", at=origin)
+    run("git", "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qm", "x", at=origin)
+    run("git", "clone", "-q", str(origin), str(base / "clone"), at=base)
+    assert not (base / "clone" / "data").exists()
+    return base / "clone"
+
+
+@pytest.fixture
+def project(clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the clone, to work in."""
+    root = tmp_path / "work" / "project"
+    shutil.copytree(clone, root)
+    monkeypatch.chdir(root)
+    return root
+
+
+@pytest.fixture
+def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project as far as the checks look at it: nothing of it runs DVC but `remote list`."""
+    root = tmp_path / "work" / "bare"
+    (root / ".dvc").mkdir(parents=True)
+    (root / ".git").mkdir()
+    shutil.copy(ROOT / ".dvc" / "config", root / ".dvc")
+    shutil.copy(ROOT / "params.yaml", root)
+    monkeypatch.chdir(root)
+    return root
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    """A folder with two documents, beside the project."""
+    folder = tmp_path / "my notes"
+    folder.mkdir()
+    (folder / "hull one.md").write_text(HULL, encoding="utf-8")
+    (folder / "rümpf.md").write_text("It dries in 12 h.\n", encoding="utf-8")
+    (folder / "photo.png").write_bytes(b"\x89PNG\x00")
+    return folder
+
+
+@pytest.fixture
+def add(capsys: pytest.CaptureFixture[str]) -> Add:
+    def said(*arguments: str | Path) -> tuple[int, str, str]:
+        code = main(["add", *map(str, arguments)])
+        shown = capsys.readouterr()
+        return code, shown.out, shown.err
+    return said
+
+
+def refused(add: Add, *arguments: str | Path, code: int = 2) -> str:
+    """The message of a refusal that wrote nothing."""
+    before = digest(Path.cwd())
+    got, _, said = add(*arguments)
+    assert got == code, said
+    assert digest(Path.cwd()) == before
+    return said
+
+
+@pytest.mark.slow
+def test_from_an_unpulled_clone_to_parsed_questions(
+    project: Path, notes: Path, add: Add, tmp_path: Path
+) -> None:
+    asked = tmp_path / "asked.csv"
+    asked.write_text(CSV, encoding="utf-8")
+    bundled, settings = digest(project / "remote"), (project / "params.yaml").read_text("utf-8")
+    code, out, err = add("notes", notes, "--questions", asked)
+    assert code == 0, err
+    assert out.rstrip().endswith("next: dvc repro")
+    assert "'photo.png'" in err and "2 documents: intervals" in err
+    # The bundled corpus is still there, and tracked.
+    assert (project / "data" / "handbook" / "a.md").read_text("utf-8") == "Bundled.\n"
+    assert yaml.safe_load((project / "data.dvc").read_text("utf-8"))["outs"][0]["nfiles"] == 4
+    # The settings gained six lines and lost nothing.
+    after = (project / "params.yaml").read_text("utf-8").splitlines()
+    gained = ["  notes:", "    reader: markdown", "    path: data/notes", "    inducer: segmenter"]
+    place = after.index("  notes:")
+    assert after[place : place + 4] == gained
+    assert after[:place] + after[place + 4 :] == settings.splitlines()
+    # What is private goes to a place of its own: `dvc push` leaves the bundled remote alone.
+    dvc("push", at=project)
+    assert digest(project / "remote") == bundled
+    own = tmp_path / "work" / "project-remote"
+    texts = {path.read_bytes() for path in own.rglob("*") if path.is_file()}
+    assert HULL.encode() in texts
+    status = run("git", "status", "--porcelain", at=project).split("\n")
+    assert sorted(filter(None, status)) == [" M data.dvc", " M params.yaml"]
+    # And the stage reads it, ids percent-encoded, evidence where it stands.
+    runpy.run_path(str(ROOT / "stages" / "parse.py"))["main"]("notes")
+    rows = schemas.read(layout.parse("notes") / "anchors.parquet", schemas.ANCHORS).to_pylist()
+    assert [(row["doc_id"], row["quote"]) for row in rows] == [
+        ("hull%20one", "410 kg"), ("r%C3%BCmpf", "12 h"),
+    ]
+    # A clone of a colleague pulls all of it from there.
+    second = tmp_path / "work" / "second"
+    shutil.copytree(project, second, ignore=shutil.ignore_patterns("data", "cache", "tmp"))
+    dvc("pull", "-q", at=second)
+    assert digest(second / "data") == digest(project / "data")
+
+
+@pytest.mark.slow
+def test_a_second_corpus_keeps_the_remote_and_the_first(
+    project: Path, notes: Path, add: Add, tmp_path: Path
+) -> None:
+    place = tmp_path / "elsewhere"
+    assert add("first", notes, "--remote", place)[0] == 0
+    (tmp_path / "b.pdf").write_bytes(small_files.pdf([[(72, 700, 11, "The mast is 14 m.")]]))
+    code, out, err = add("second", tmp_path / "b.pdf", "--questions", "written", "--units",
+                         "--inducer", "hybrid", "--json")
+    assert code == 0, err
+    facts = json.loads(out)
+    assert facts["remote"] == {"name": "own", "url": str(place), "new default": False}
+    assert (facts["reader"], facts["documents"], facts["done"]) == ("folder", 1, True)
+    corpora = params.load().corpora
+    assert list(corpora) == ["handbook", "first", "second"]
+    second = corpora["second"]
+    assert (second.questions, second.units, second.inducer) == ("written", True, "hybrid")
+    assert {p.name for p in (project / "data").iterdir()} == {"handbook", "first", "second"}
+    assert dvc("status", "data.dvc", at=project).strip().endswith("up to date.")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", ["use", "add"])
+def test_what_fails_in_the_middle_leaves_all_as_it_was(
+    project: Path, notes: Path, add: Add, monkeypatch: pytest.MonkeyPatch, stage: str
+) -> None:
+    dvc("pull", "-q", at=project)
+    before = {path: (project / path).read_bytes() for path in ("params.yaml", "data.dvc")}
+    real = getattr(tracked, stage)
+
+    def breaks(*arguments: object) -> None:
+        real(*arguments)  # it did its work, and then the disk is full
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(tracked, stage, breaks)
+    code, _, err = add("notes", notes)
+    assert (code, "No space left" in err) == (1, True)
+    assert {path: (project / path).read_bytes() for path in before} == before
+    assert not (project / tracked.LOCAL).exists()
+    assert [path.name for path in (project / "data").iterdir()] == ["handbook"]
+    assert not list((project / ".dvc" / "tmp").glob("adding-*"))
+    monkeypatch.undo()
+    os.chdir(project)
+    assert add("notes", notes)[0] == 0  # and nothing is in the way
+
+
+def test_data_that_dvc_does_not_know_are_not_overwritten(
+    project: Path, notes: Path, add: Add
+) -> None:
+    (project / "data" / "by-hand").mkdir(parents=True)
+    (project / "data" / "by-hand" / "x.md").write_text("mine\n", encoding="utf-8")
+    code, _, err = add("notes", notes)
+    assert (code, "record them with `dvc add data`" in err) == (2, True), err
+    assert (project / "data" / "by-hand" / "x.md").exists()
+    assert not (project / "data" / "notes").exists()
+
+
+def test_bundled_data_that_cannot_be_had_are_not_dropped(
+    project: Path, notes: Path, add: Add
+) -> None:
+    shutil.rmtree(project / "remote" / "files")
+    pointer = (project / "data.dvc").read_bytes()
+    code, _, err = add("notes", notes)
+    assert (code, "adding to it now would drop it" in err) == (3, True)
+    assert (project / "data.dvc").read_bytes() == pointer
+    assert not (project / "data" / "notes").exists()
+
+
+def test_a_dry_run_writes_nothing_and_tells_all(bare: Path, notes: Path, add: Add) -> None:
+    before = digest(bare)
+    code, out, _ = add("notes", notes, "--dry-run")
+    assert (code, digest(bare)) == (0, before)
+    assert f"own: {bare.parent / 'bare-remote'}" in out
+    assert "questions: written" in out and "spanwise ask notes --worksheet notes.yaml" in out
+    assert not (bare / ".dvc" / "tmp" / "adding").exists()
+
+
+def test_names_and_places(bare: Path, notes: Path, add: Add) -> None:
+    assert "lower-case letters" in refused(add, "My_Notes", notes)
+    assert "is in params.yaml already, at data/handbook" in refused(add, "handbook", notes)
+    assert "no such file or folder" in refused(add, "notes", notes / "none")
+    assert "the project itself lies in it" in refused(add, "notes", bare.parent)
+    assert f"lies inside {bare}" in refused(add, "notes", notes, "--remote", "remote")
+    assert "expected one of markdown" in refused(add, "notes", notes, "--reader", "word")
+    assert "corpora.notes.inducer: expected" in refused(add, "notes", notes, "--inducer", "me")
+    (bare / "data" / "notes").mkdir(parents=True)
+    assert "an earlier `spanwise add` was killed" in refused(add, "notes", notes)
+    assert "move it out" in refused(add, "other", bare / "data" / "notes")
+
+
+def test_the_remote_lies_beside_all_that_git_tracks(bare: Path) -> None:
+    (bare / ".git").rename(bare.parent / ".git")  # the project is a part of a larger repository
+    top = bare.parent
+    assert tracked.remote(bare, None) == tracked.Remote(
+        "own", str(top.parent / f"{top.name}-remote"), made=True, known=False
+    )
+    with pytest.raises(InputError, match=f"lies inside {top}"):
+        tracked.remote(bare, "../beside")
+    assert tracked.remote(bare, "s3://bucket/x").url == "s3://bucket/x"
+
+
+@pytest.mark.parametrize(("text", "says"), [
+    ("corpora: [", "params.yaml is not YAML"), ("corpora: 3\n", "corpora: expected a mapping"),
+    ("- a\n", "expected a mapping"),
+])
+def test_settings_edited_into_nonsense(
+    bare: Path, notes: Path, add: Add, text: str, says: str
+) -> None:
+    (bare / "params.yaml").write_text(text, encoding="utf-8")
+    assert says in refused(add, "notes", notes)
+
+
+@pytest.mark.usefixtures("bare")
+def test_every_file_that_cannot_be_taken_is_told(tmp_path: Path, add: Add) -> None:
+    folder = tmp_path / "bad"
+    folder.mkdir()
+    files: dict[str, bytes] = {
+        "good.md": b"Fine.\n", "binary.txt": b"\x00\x01\xff", "empty.md": b"",
+        "scan.pdf": small_files.pdf([[]]), "locked.pdf": small_files.pdf([[]], encrypted=True),
+        "no.docx": b"zip?", "fence.md": b"```\nopen\n", "latin.html": b"<p>\xe9",
+    }
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    said = refused(add, "bad", folder)
+    assert "7 files cannot be taken" in said and "leave them out with --skip" in said
+    for name in files.keys() - {"good.md"}:
+        assert name in said
+    code, out, err = add("bad", folder, "--skip", "--dry-run", "--json")
+    assert code == 0
+    assert json.loads(out)["left out"].keys() == files.keys() - {"good.md"}
+    assert "note: left out: scan.pdf: no text on its pages (1)" in err
+    (folder / "manifest.yaml").write_text(
+        "".join(f"- {{path: {name}}}\n" for name in files), encoding="utf-8")
+    assert "close them in manifest.yaml" in refused(add, "bad", folder, "--skip")
+
+
+@pytest.mark.usefixtures("bare")
+def test_links_and_names_that_are_no_names(notes: Path, tmp_path: Path, add: Add) -> None:
+    (tmp_path / "secret.md").write_text("secret\n", encoding="utf-8")
+    (notes / "link.md").symlink_to(tmp_path / "secret.md")
+    (notes / "up").symlink_to(tmp_path)
+    (notes / "two\nlines.md").write_text("x\n", encoding="utf-8")
+    Path(os.fsdecode(os.fsencode(notes) + b"/\xff.md")).write_text("x\n", encoding="utf-8")
+    said = refused(add, "notes", notes)
+    assert said.count("a link that leaves the folder") == 2
+    assert "the name holds U+000A" in said and "the name is not UTF-8" in said
+    assert "4 files cannot be taken" in said
+
+
+@pytest.mark.usefixtures("bare")
+def test_a_huge_file_is_refused_before_it_is_read(notes: Path, add: Add) -> None:
+    with (notes / "huge.txt").open("wb") as file:
+        file.truncate(65 * 2**20)
+    assert "huge.txt: 65 MB, expected at most 64 MB" in refused(add, "notes", notes)
+
+
+@pytest.mark.usefixtures("bare")
+def test_of_one_text_the_first_is_taken_or_the_one_that_is_asked_about(
+    notes: Path, add: Add, tmp_path: Path
+) -> None:
+    (notes / "copy.md").write_text(HULL, encoding="utf-8")
+    _, out, err = add("notes", notes, "--dry-run", "--json")
+    assert json.loads(out)["duplicates"] == {"copy.md": ["hull one.md"]}
+    assert "copy.md alone is taken" in err
+    asked = tmp_path / "asked.csv"
+    asked.write_text(CSV, encoding="utf-8")
+    _, out, _ = add("notes", notes, "--questions", asked, "--dry-run", "--json")
+    assert json.loads(out)["duplicates"] == {"hull one.md": ["copy.md"]}
+    asked.write_text(CSV + "Which?,copy,410 kg,\n", encoding="utf-8")
+    said = refused(add, "notes", notes, "--questions", asked)
+    assert "copy.md and hull one.md have the same text, and questions are about both" in said
+
+
+@pytest.mark.parametrize(("name", "text", "says"), [
+    ("q.csv", CSV.replace("410 kg", "410 kq"), 'row 1 (line 2), q0001, anchor 0: `quote` "410 kq" '
+     "does not occur in hull%20one; the nearest text, line 3"),
+    ("q.csv", "document,quote\nx,y\n", "no column `question`, found 'document', 'quote'"),
+    ("q.csv", "question,document\nx,y\n", "no columns of evidence"),
+    ("q.csv", "question,document,start,end\nWhat?,hull one,a,9\n", "`start` is 'a', expected a wh"),
+    ("q.csv", "question,document,quote\nWhat?,hull\n", "row 1 (line 2): 2 fields, expected 3"),
+    ("q.csv", "question,quote\nWhat?,410 kg\n", "no `document`, expected text"),
+    ("q.csv", "question,document,quote\nWhat?,hul one,410 kg\n", "nearest name is 'hull%20one'"),
+    ("q.csv", "question,quote,quote\n", "column 'quote' stands twice"),
+    ("q.jsonl", '{"question": "What?"}\n{"a"\n', "entry 2 (line 2)"),
+    ("q.jsonl", '{"question": "a", "text": "b"}\n', "'question' and 'text' say the same"),
+    ("q.yaml", "question: x\n", "expected one list of entries"),
+    ("q.yaml", "- {question: What, document: hull one, quote: 410 kg, anchors: [{quote: x}]}\n",
+     "'anchors' and 'quote' both give evidence"),
+    ("q.txt", "What?\n", "expected questions as .jsonl"),
+])
+@pytest.mark.usefixtures("bare")
+def test_question_files_that_are_wrong(
+    notes: Path, add: Add, tmp_path: Path, name: str, text: str, says: str
+) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    assert says in refused(add, "notes", notes, "--questions", tmp_path / name)
+
+
+@pytest.mark.parametrize(("name", "text"), [
+    ("q.csv", "\ufeffid;question;document;quote;start;end\r\na;What?;hull one;410 kg;;\r\n"
+              "a;;rümpf;;3;8\r\n"),
+    ("q.jsonl", '{"question_id": "a", "doc_id": "hull%20one", "text": "What?", "evidence": '
+                '[{"start": 24, "end": 30}, {"doc_id": "r%C3%BCmpf", "start": 3, "end": 8}]}'),
+    ("q.yaml", "- id: a\n  document: hull one\n  question: What?\n  anchors:\n"
+               "    - 410 kg\n    - {document: rümpf.md, start: 3, end: 8}\n"),
+])
+@pytest.mark.usefixtures("bare")
+def test_questions_come_as_csv_json_lines_or_yaml(
+    notes: Path, tmp_path: Path, name: str, text: str
+) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8", newline="")
+    made = door.plan(door.Wish("notes", notes, str(tmp_path / name)))
+    (notes / door.QUESTIONS).write_text(made.questions or "", encoding="utf-8")
+    from spanwise.corpora.readers import read_split
+
+    corpus = read_split("markdown", notes, options={})
+    (question,) = corpus.questions
+    raw = {document.doc_id: document.raw or "" for document in corpus.documents}
+    assert (question.question_id, question.text, question.bundles) == ("a", "What?", ((0, 1),))
+    assert [raw[e.doc_id][e.start : e.end] for e in question.evidence] == ["410 kg", "dries"]
+
+
+@pytest.mark.usefixtures("bare")
+def test_the_reader_is_the_one_that_the_files_tell(tmp_path: Path) -> None:
+    qasper = {"p": {"title": "T", "abstract": "A.", "full_text": [], "qas": []}}
+    beir_rows = {"corpus.jsonl": '{"_id": "d", "text": "x"}', "queries.jsonl":
+                 '{"_id": "q", "text": "x?"}', "qrels/test.tsv":
+                 "query-id\tcorpus-id\tscore\nq\td\t1\n"}
+    snippet = {"query": "x?", "snippets": [{"file_path": "a.txt", "span": [0, 1]}]}
+    kinds: dict[str, dict[str, str]] = {
+        "markdown": {"a.md": "x"}, "text": {"a.txt": "x", "b/c.TXT": "y"},
+        "folder": {"a.md": "x", "b.html": "<p>x y"}, "qasper": {"a.json": json.dumps(qasper)},
+        "mediawiki": {"d.xml": "<mediawiki/>"},
+        "beir": beir_rows, "snippets": {"a.txt": "x", "s.json": json.dumps([snippet])},
+        "chroma": {"corpora/a.md": "fact", "questions_df.csv": 'question,references,corpus_id\n'
+                   'x?,"[{""content"": ""fact"", ""start_index"": 0, ""end_index"": 4}]",a\n'},
+    }
+    for reader, files in kinds.items():
+        for name, text in files.items():
+            path = tmp_path / reader / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        (tmp_path / reader / "other.png").write_bytes(b"x")
+        if reader in ("qasper", "mediawiki"):
+            (tmp_path / reader / "README.md").write_text("About it.\n", encoding="utf-8")
+        listing = looking.listed(tmp_path / reader)
+        assert looking.reader_of(listing) == reader
+        assert looking.wanted(listing, reader) == sorted(files)
+    made = door.plan(door.Wish("new", tmp_path / "beir", options={"qrels": "test"}))
+    assert made.facts["questions"] == 1
+    for files in kinds.values():
+        for name in files:
+            for path in tmp_path.glob(f"beir/{name}"):
+                path.unlink()
+    with pytest.raises(InputError, match="no file that a reader knows"):
+        looking.reader_of(looking.listed(tmp_path / "beir"))
+
+
+def test_a_corpus_is_written_below_the_others_whatever_the_file_looks_like(tmp_path: Path) -> None:
+    plain = (ROOT / "params.yaml").read_text(encoding="utf-8")
+    one_line = yaml.safe_load(plain)["corpora"]
+    shapes = {
+        "windows": plain.replace("\n", "\r\n"),
+        "last": plain.replace(plain[plain.index("corpora:"):plain.index("embedders:")], "")
+        + plain[plain.index("corpora:"):plain.index("embedders:")].rstrip(),
+        "one line": plain.replace(plain[plain.index("corpora:"):plain.index("embedders:")],
+                                  f"corpora: {json.dumps(one_line)}\n"),
+    }
+    entry = {"reader": "beir", "path": "data/new", "options": {"qrels": "dev: x", "n": 3}}
+    for name, text in shapes.items():
+        path = tmp_path / f"{name}.yaml"
+        path.write_text(text, encoding="utf-8", newline="")
+        made = profiles.with_corpus("new", entry, path)
+        assert made.count("#") == text.count("#")
+        path.write_text(made, encoding="utf-8", newline="")
+        found = params.load(path).corpora
+        assert list(found)[-1] == "new"
+        assert found["new"].options == entry["options"]
+        assert ("\r\n" in made) == (name == "windows")
+
+
+def test_what_dvc_complains_of_is_passed_on(bare: Path) -> None:
+    with pytest.raises(Unavailable, match="dvc no-such-command"):
+        tracked.dvc(bare, "no-such-command")

@@ -1,0 +1,355 @@
+"""What is left to compute for a corpus, and what it takes on this machine: within a factor of two.
+
+Encoders are reckoned from their layers and widths and from the products that one core makes in a
+second just now. A language model here takes so long for each request as it took on two cores;
+a server's pace is its own, so only its requests are counted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from spanwise import layout, models, schemas
+from spanwise.doctor import weights
+from spanwise.doctor.corpora import Seen
+from spanwise.doctor.findings import NOTE, OK, Finding, duration
+from spanwise.doctor.machine import Machine
+from spanwise.embedding import key, query_text
+from spanwise.errors import InputError, SpanwiseError
+from spanwise.params import EmbedderSettings, Params
+
+CONTEXT_S, TREE_S, QUESTION_S = 15.0, 120.0, 20.0
+"""Seconds of a context, of a document's titles or outline, and of a written question, on two cores
+with a model of 1.5 billion parameters."""
+
+REST_S, REST_EACH_S = 40.0, 0.1
+"""Seconds of all stages that run no model, and of each question in them."""
+
+_REST = "the other stages"
+_PROCESS = 600_000_000   # bytes of a process with torch, without weights
+_NATIVE_TOKENS = 150     # of a native chunk, where sections are short and merged
+PATH, CONTEXT = 20, 70  # tokens of a prefix
+SAMPLE = 500_000         # code points that are counted token by token
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One stage of one corpus.
+
+    of, left: texts, pairs or requests in all, and those not kept yet.
+    seconds:  for those left; None where it cannot be said (a GPU, a server).
+    memory:   bytes, all processes together; disk: bytes that are written, DVC's copies included.
+    """
+
+    stage: str
+    unit: str
+    of: int
+    left: int
+    seconds: float | None
+    memory: int = 0
+    disk: int = 0
+
+
+@dataclass(slots=True)
+class Estimate:
+    """All of one corpus.
+
+    counted: sizes were counted in what earlier stages left; else they were reckoned from the text.
+    tokens:  of the documents, by the study's tokenizer; chunks: of each segmentation.
+    """
+
+    name: str
+    counted: bool
+    tokens: int
+    chunks: dict[str, int]
+    work: list[Work] = field(default_factory=list)
+
+    def finding(self) -> Finding:
+        """One line. Nothing left is said as such."""
+        parts = []
+        for its in self.work:
+            if not its.of:
+                continue
+            took = "" if not its.left else (
+                ", its time is not known here" if its.seconds is None
+                else f", about {duration(its.seconds)}"
+            )
+            many = f"all {its.of} {its.unit} kept" if not its.left else (
+                f"{its.left} of {its.of} {its.unit}{took}" if its.stage != _REST else took[2:]
+            )
+            parts.append(f"{its.stage}: {many}")
+        how = "counted" if self.counted else "reckoned from the text"
+        chunks = ", ".join(f"{n} {name}" for name, n in self.chunks.items())
+        return Finding(f"work {self.name}", OK, f"{self.tokens} tokens, chunks {chunks} ({how}); "
+                       + "; ".join(parts))
+
+
+def estimate(
+    params: Params, seen: Seen, machine: Machine, rate: Callable[[int], float]
+) -> Estimate:
+    """What is left to do for a corpus.
+
+    rate: an encoder's width -> its operations a second on one core.
+    """
+    counter = _counter(params, seen)
+    tokens = round(counter * sum(len(d.body) for d in seen.documents))
+    labelled = _labelled(seen)
+    # What an entry of `external` came to is not counted before it has cut.
+    chunks = {**_chunks(params, seen, tokens), **_counted_chunks(seen)}
+    made = Estimate(seen.name, labelled is not None, tokens, chunks)
+    made.work.append(_induce(params, seen, tokens, machine, rate))
+    made.work.append(_ask(params, seen))
+    made.work.append(_contexts(params, seen, chunks))
+    asked = [str(q["text"]) for q in seen.questions or ()]
+    for name, its in params.embedders.items():
+        made.work.append(_embed(
+            params, seen, name, its, labelled, asked, chunks, counter, tokens, machine, rate
+        ))
+        if seen.settings.units:
+            made.work.append(_units(params, seen, name, its, tokens, machine, rate))
+        made.work += _rerank(params, seen, name, chunks, machine, rate)
+    made.work.append(Work(
+        _REST, "questions", len(asked), len(asked),
+        REST_S + REST_EACH_S * len(asked), _PROCESS,
+    ))
+    return made
+
+
+def _counter(params: Params, seen: Seen) -> float:
+    """Tokens for each code point of the documents."""
+    sample = "\n".join(d.body for d in seen.documents)[:SAMPLE]
+    name = params.tokens.tokenizer
+    if not sample:
+        return 0.0
+    if name == "words" or weights.found(params.embedders[name].model) is not None:
+        try:
+            return models.tokenizer(params).count(sample) / len(sample)
+        except SpanwiseError:
+            pass
+    return 0.25  # English; the line on the tokenizer says that sizes are rough
+
+
+def _labelled(seen: Seen) -> list[str] | None:
+    """The texts that `label` left for these very documents."""
+    from spanwise.labelling import texts
+
+    path = layout.stage("label", seen.name) / "labels.parquet"
+    if not seen.unchanged or not path.exists():
+        return None
+    try:
+        return texts(schemas.read(path, schemas.LABELS), seen.documents)
+    except (SpanwiseError, KeyError):  # of other documents after all
+        return None
+
+
+def _counted_chunks(seen: Seen) -> dict[str, int]:
+    report = _report("chunk", seen)
+    found = report.get("segmentations", {})
+    return {name: its["chunks"] for name, its in found.items()}
+
+
+def _chunks(params: Params, seen: Seen, tokens: int) -> dict[str, int]:
+    documents, cap = len(seen.documents), params.chunking.cap_tokens
+    sizes = {"fixed": params.inducers.segmenter.section_tokens,
+             "induced": params.inducers.segmenter.section_tokens, "native": _NATIVE_TOKENS,
+             **dict.fromkeys(params.external, params.inducers.segmenter.section_tokens)}
+    return {
+        name: max(documents, round(tokens / min(cap, max(params.chunking.floor_tokens, each))))
+        for name, each in sizes.items()
+    }
+
+
+def _report(stage: str, seen: Seen) -> Mapping[str, Any]:
+    """A stage's report on these very documents, or nothing."""
+    if not seen.unchanged:
+        return {}
+    try:
+        return layout.read_report(layout.stage(stage, seen.name) / "report.json")
+    except (InputError, json.JSONDecodeError):
+        return {}
+
+
+def _local(params: Params, each: float, left: int) -> float | None:
+    return None if params.server.base_url is not None and left else each * left
+
+
+def _gguf(params: Params, left: int) -> int:
+    """Bytes of a language model that runs here, with the prompts that it keeps."""
+    known = models.GGUFS.get(params.llm.model)
+    return known.size + 2**30 if known and left and params.server.base_url is None else 0
+
+
+def _encode(
+    its: EmbedderSettings, tokens: float, texts: int, machine: Machine,
+    rate: Callable[[int], float],
+) -> tuple[float | None, int]:
+    """Seconds and bytes of memory."""
+    if not texts:
+        return 0.0, 0
+    model = weights.shape(its.model)
+    processes = min(machine.processes, max(1, texts // 16))
+    memory = processes * (_PROCESS + model.weights)
+    if its.device == "cuda":
+        return None, _PROCESS + model.weights
+    speed = rate(model.width) * min(processes, machine.cores)
+    return 5 + model.operations(tokens, texts) / speed, memory
+
+
+def _induce(
+    params: Params, seen: Seen, tokens: int, machine: Machine, rate: Callable[[int], float]
+) -> Work:
+    report, inducer = _report("induce", seen), seen.settings.inducer
+    by_model = inducer != "segmenter"
+    model = report.get("titles", report.get("outlines", report)).get("model")
+    kept = report.get("inducer") == inducer and (
+        not by_model or model in (None, params.llm.model)
+    )
+    documents = len(seen.documents)
+    left = 0 if kept else documents
+    seconds, memory = 0.0, _gguf(params, left if by_model else 0)
+    if left and inducer != "llm":
+        its = params.embedders[params.inducers.segmenter.embedder]
+        spent, held = _encode(its, tokens, max(1, tokens // 25), machine, rate)
+        seconds, memory = spent or 0.0, max(memory, held)
+    if by_model:
+        asked = _local(params, TREE_S, left)
+        return Work(f"induce ({inducer})", "documents", documents, left,
+                    None if asked is None else asked + seconds, memory)
+    return Work(f"induce ({inducer})", "documents", documents, left, seconds, memory)
+
+
+def _ask(params: Params, seen: Seen) -> Work:
+    if seen.settings.questions != "written":
+        return Work("ask", "requests", 0, 0, 0.0)
+    most = 4 * params.writing.per_type * len(seen.documents)
+    left = most if seen.questions is None else 0
+    return Work("ask", "questions", most, left, _local(params, QUESTION_S, left),
+                _gguf(params, left))
+
+
+def _contexts(params: Params, seen: Seen, chunks: Mapping[str, int]) -> Work:
+    cut = {c.segmentation for c in params.conditions.values() if c.prefix == "context"}
+    if not seen.settings.contexts or not cut:
+        return Work("label", "contexts", 0, 0, 0.0)
+    of = sum(chunks[name] for name in sorted(cut))
+    kept = _report("label", seen).get("contexts")
+    mine = isinstance(kept, Mapping) and kept.get("model") in (None, params.llm.model)
+    left = 0 if mine else of
+    return Work("label", "contexts", of, left, _local(params, CONTEXT_S, left),
+                _gguf(params, left))
+
+
+def _embed(
+    params: Params, seen: Seen, name: str, its: EmbedderSettings, labelled: Sequence[str] | None,
+    asked: Sequence[str], chunks: Mapping[str, int], counter: float, tokens: int,
+    machine: Machine, rate: Callable[[int], float],
+) -> Work:
+    """Vectors of labelled chunks and questions."""
+    queries = [query_text(its, text) for text in asked]
+    folder = layout.cell("embed", seen.name, name)
+    if labelled is not None:
+        held = _keys(folder)
+        distinct = set(labelled) | set(queries)
+        missing = [text for text in distinct if key(its, text) not in held]
+        of, left, inside = len(distinct), len(missing), counter * sum(map(len, missing))
+    else:
+        inside, left = counter * sum(map(len, queries)), len(set(queries))
+        for condition in params.labels().values():
+            if condition.prefix == "context" and not seen.settings.contexts:
+                continue
+            before = {"none": 0, "context": CONTEXT}.get(condition.prefix, PATH)
+            inside += tokens + before * chunks[condition.segmentation]
+            left += chunks[condition.segmentation]
+        of = left
+    seconds, memory = _encode(its, inside, left, machine, rate)
+    # Vectors and their index, in the workspace and in DVC's cache; the text of each label.
+    disk = left * weights.shape(its.model).width * 4 * 4
+    return Work(f"embed {name}", "texts", of, left, seconds, memory, disk)
+
+
+def _keys(folder: Path) -> set[str]:
+    import pyarrow.parquet as pq
+
+    held: set[str] = set()
+    for path in sorted(folder.glob("*.parquet")):
+        try:
+            held.update(pq.read_table(path, columns=["key"])["key"].to_pylist())
+        except (OSError, ValueError, KeyError):
+            continue  # a damaged file holds nothing
+    return held
+
+
+def _units(
+    params: Params, seen: Seen, name: str, its: EmbedderSettings, tokens: int, machine: Machine,
+    rate: Callable[[int], float],
+) -> Work:
+    """The study of units embeds every text three times more: blocks, sections, windows."""
+    windows = params.units.windows
+    step = windows.size_tokens - windows.overlap_tokens
+    counted = _report("units", seen).get("units", {})
+    # A block is a paragraph or a heading; a section has a heading.
+    headings = sum(len(d.headings) for d in seen.documents)
+    paragraphs = sum(len(d.paragraphs) for d in seen.documents)
+    of = sum(counted.values()) or (
+        paragraphs + 2 * headings + len(seen.documents) + round(tokens / step)
+    )
+    kept = bool(counted) and layout.cell("units-retrieve", seen.name, name).exists()
+    left = 0 if kept else of
+    inside = tokens * (2 + windows.size_tokens / step) if left else 0.0
+    seconds, memory = _encode(its, inside, left, machine, rate)
+    return Work(f"units-retrieve {name}", "units", of, left, seconds, memory)
+
+
+def _rerank(
+    params: Params, seen: Seen, name: str, chunks: Mapping[str, int], machine: Machine,
+    rate: Callable[[int], float],
+) -> list[Work]:
+    """Pairs of questions and what was retrieved for them; conditions may share some."""
+    import pyarrow.parquet as pq
+
+    made = []
+    for reranker, its in params.rerankers.items():
+        of = sum(
+            min(its.top, chunks[condition.segmentation]) * len(seen.questions or ())
+            for condition in params.conditions.values()
+            if condition.retrieval != "bm25"
+            and (condition.prefix != "context" or seen.settings.contexts)
+        )
+        path = layout.reranked(seen.name, name, reranker) / "pairs.parquet"
+        held = pq.read_metadata(path).num_rows if path.exists() else 0
+        left = 0 if held and seen.unchanged else of
+        as_encoder = EmbedderSettings(model=its.model, pooling="mean", device=its.device,
+                                      batch_size=its.batch_size)
+        seconds, memory = _encode(as_encoder, left * 230.0, left, machine, rate)
+        made.append(Work(f"rerank {name} {reranker}", "pairs", of, left, seconds, memory))
+    return made
+
+
+def summary(estimates: Sequence[Estimate], params: Params) -> tuple[Finding, float, str, float]:
+    """All corpora: a line, the bytes of memory of the hungriest stage, its name, bytes of disk."""
+    work = [(its.name, one) for its in estimates for one in its.work if one.left]
+    seconds = sum(one.seconds or 0.0 for _, one in work)
+    unknown = sorted({f"{one.stage} of {name}" for name, one in work if one.seconds is None})
+    memory, hungriest = max(
+        ((one.memory, f"{one.stage} of {name}") for name, one in work), default=(0, "")
+    )
+    disk: float = sum(one.disk for _, one in work)
+    fetched = [m for m in (its.model for its in params.embedders.values())
+               if weights.found(m) is None]
+    disk += sum(weights.shape(model).weights for model in fetched)
+    known = models.GGUFS.get(params.llm.model)
+    if known and params.server.base_url is None and models.find_gguf(params.llm.model) is None:
+        disk += known.size if any(one.memory >= known.size for _, one in work) else 0
+    said = f"about {duration(seconds)} in all if every stage runs (within a factor of two)"
+    if unknown:
+        said += f", and {', '.join(unknown)} besides, whose time is not known here"
+    return (
+        Finding("time", NOTE if seconds > 3600 else OK, said,
+                "nothing is lost if it is interrupted: `dvc repro` goes on" if seconds > 3600
+                else ""),
+        memory, hungriest, disk,
+    )

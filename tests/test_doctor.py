@@ -1,0 +1,445 @@
+"""`spanwise doctor` in real project folders: what would fail or cost is said before it does."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+import yaml
+
+from spanwise import layout, params, registration, schemas
+from spanwise.cli import main
+from spanwise.doctor import cache, estimates, machine, weights
+from spanwise.doctor.corpora import Seen, look, registered
+from spanwise.documents.model import sha256
+from spanwise.embedding import key
+
+from .conftest import ROOT
+
+HULL = "# Hull\n\nThe keel weighs 410 kg and is bolted with nine bolts.\n"
+RIG = "# Rig\n\nThe mast is 14 m high. Check the shrouds every spring.\n"
+QUESTIONS = [
+    {"id": "keel", "document": "hull", "question": "How heavy?", "anchors": [{"quote": "410 kg"}]},
+    {"id": "mast", "document": "rig", "question": "How high?", "anchors": [{"quote": "14 m"}]},
+]
+Said = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> Said:
+    def run(*arguments: str) -> tuple[int, str, str]:
+        code = main(arguments)
+        shown = capsys.readouterr()
+        return code, shown.out, shown.err
+    return run
+
+
+def dvc(*arguments: str, at: Path) -> str:
+    done = subprocess.run([sys.executable, "-m", "dvc", *arguments], cwd=at, capture_output=True,
+                          text=True, check=False, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, done.stderr + done.stdout
+    return done.stdout
+
+
+def make(folder: Path) -> None:
+    """A corpus of two documents, counted in words, and an encoder's folder without its weights'
+    worth: it is looked at and never loaded."""
+    notes, model = folder / "data" / "notes", folder / "model"
+    notes.mkdir(parents=True)
+    (notes / "hull.md").write_text(HULL, encoding="utf-8")
+    (notes / "rig.md").write_text(RIG, encoding="utf-8")
+    write_questions(folder, QUESTIONS)
+    model.mkdir()
+    shape = {"num_hidden_layers": 6, "hidden_size": 384, "max_position_embeddings": 512}
+    (model / "config.json").write_text(json.dumps(shape), encoding="utf-8")
+    (model / "model.safetensors").write_bytes(bytes(1000))
+    settings = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    settings["corpora"] = {"notes": {"reader": "markdown", "path": "data/notes"}}
+    settings["embedders"] = {"small": {"model": "model", "pooling": "mean"}}
+    settings["primary"]["embedder"] = settings["inducers"]["segmenter"]["embedder"] = "small"
+    settings["tokens"]["tokenizer"] = "words"
+    write_params(folder, settings)
+
+
+def write_questions(folder: Path, questions: list[dict[str, object]]) -> None:
+    (folder / "data/notes/questions.yaml").write_text(yaml.safe_dump(questions), encoding="utf-8")
+
+
+def write_params(folder: Path, settings: object) -> None:
+    (folder / "params.yaml").write_text(yaml.safe_dump(settings, sort_keys=False), encoding="utf-8")
+
+
+def change(place: str, value: object) -> None:
+    settings = yaml.safe_load(Path("params.yaml").read_text(encoding="utf-8"))
+    *inner, last = place.split(".")
+    part = settings
+    for name in inner:
+        part = part[name]
+    part[last] = value
+    write_params(Path(), settings)
+
+
+@pytest.fixture(scope="module")
+def tracked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project under git and DVC; its data are in a folder remote outside of it."""
+    base = tmp_path_factory.mktemp("tracked")
+    project = base / "project"
+    make(project)
+    subprocess.run(["git", "init", "-q"], cwd=project, check=True)
+    dvc("init", "-q", at=project)
+    dvc("remote", "add", "-d", "own", "../store", at=project)
+    dvc("remote", "modify", "own", "verify", "true", at=project)
+    dvc("add", "-q", "data", at=project)
+    dvc("push", "-q", at=project)
+    return base
+
+
+@pytest.fixture
+def project(tracked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copytree(tracked, tmp_path / "base", symlinks=True)
+    monkeypatch.chdir(tmp_path / "base" / "project")
+    monkeypatch.delenv("SPANWISE_WORKERS", raising=False)
+    return Path()
+
+
+def status(out: str, place: str) -> str:
+    (found,) = re.findall(rf"^(\w+) +{re.escape(place)}: ", out, re.M)
+    return found
+
+
+@pytest.mark.usefixtures("project")
+def test_a_project_without_problems_ends_with_0_and_json_says_the_same(said: Said) -> None:
+    code, out, _ = said("doctor")
+    assert code == 0, out
+    assert "\x1b" not in out and " checks: 0 problems, " in out.splitlines()[-1]
+    code, printed, _ = said("doctor", "--json")
+    found = json.loads(printed)
+    assert code == found["problems"] == 0
+    places = [(c["status"], c["place"]) for c in found["checks"]]
+    shown = re.findall(r"^(ok|note|problem) +([^:]+): ", out, re.M)
+    assert places == shown
+    assert {"threads", "memory", "disk", "embedder small", "tokenizer", "language model",
+            "remote own", "remote", "corpus notes", "size notes", "window notes small",
+            "work notes", "time"} == {place for _, place in places}
+    work = {w["stage"]: w for w in found["estimates"]["notes"]["work"]}
+    # Six labels of two documents with fixed and induced chunks, two native ones, two questions.
+    assert work["embed small"]["left"] == work["embed small"]["of"] > 0
+    assert work["embed small"]["seconds"] > 0
+
+
+@pytest.mark.usefixtures("project")
+def test_a_broken_quote_is_shown_with_the_nearest_text(said: Said) -> None:
+    broken = {**QUESTIONS[0], "anchors": [{"quote": "boltet with nine bolts"}]}
+    write_questions(Path(), [broken, QUESTIONS[1]])
+    code, out, _ = said("doctor")
+    assert code == 1 and status(out, "corpus notes") == "problem"
+    assert 'quote: "bolted with nine bolts."' in out
+    assert status(out, "work notes") == "ok"  # the documents are there, so costs are known
+
+
+@pytest.mark.usefixtures("project")
+def test_a_missing_model_is_a_problem_only_while_it_has_texts_to_embed(said: Said) -> None:
+    change("embedders.small.model", "nobody/no-such-model")
+    code, out, _ = said("doctor")
+    assert code == 1 and status(out, "embedder small") == "problem"
+    assert "-> spanwise models fetch small\n" in out
+    (line, _) = weights.encoders(params.load(), {"small": 0})
+    assert line.status == "note"
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize(("place", "value", "words"), [
+    ("max_seq_length", 1024, "max_seq_length 1024 is above the 512 positions"),
+    ("pooling", "cls", "pooling 'cls', the model itself says 'mean'"),
+])
+def test_settings_that_a_model_would_refuse_are_found_without_loading_it(
+    place: str, value: object, words: str
+) -> None:
+    Path("model/1_Pooling").mkdir()
+    Path("model/1_Pooling/config.json").write_text('{"pooling_mode_mean_tokens": true}')
+    change(f"embedders.small.{place}", value)
+    (line, _) = weights.encoders(params.load(), {})
+    assert line.status == "problem" and words in line.said
+
+
+@pytest.mark.usefixtures("project")
+def test_a_server_that_does_not_answer_is_given_up_in_seconds(said: Said) -> None:
+    change("corpora.notes.contexts", True)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        change("server.base_url", f"http://127.0.0.1:{silent.getsockname()[1]}/v1")
+        begun = time.monotonic()
+        (line,) = weights.language_model(params.load(), {"contexts of notes": 2})
+        assert time.monotonic() - begun < weights.SERVER_S + 3
+    assert line.status == "problem" and "no whole answer within 2 s" in line.said
+    code, out, _ = said("doctor")  # and now nobody listens there
+    assert code == 1 and status(out, "server") == "problem"
+    assert "contexts of notes: 2" in out and "or set it to null" in out
+
+
+@pytest.mark.usefixtures("project")
+def test_a_server_is_asked_for_the_model_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str | None] = []
+
+    class Models(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.headers["Authorization"])
+            body = b'{"data": [{"id": "another"}]}'
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    monkeypatch.setenv("NOTES_KEY", "planted-secret")
+    server = HTTPServer(("127.0.0.1", 0), Models)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        change("server.base_url", f"http://127.0.0.1:{server.server_port}/v1")
+        change("server.api_key_variable", "NOTES_KEY")
+        found = [*weights.language_model(params.load(), {"x": 1})]
+        change("llm.model", "another")
+        found += weights.language_model(params.load(), {"x": 1})
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+    assert [line.status for line in found] == ["problem", "ok"]
+    assert "serves another, not qwen" in found[0].said
+    assert asked == ["Bearer planted-secret"] * 2
+    assert not any("planted" in line.said + line.mend for line in found)
+
+
+def test_a_flipped_byte_in_the_cache_is_found_removed_and_fetched_again(
+    project: Path, said: Said
+) -> None:
+    # DVC trusts an object that has been there: it neither sees the flip nor fetches the object.
+    (path,) = [p for p in cache.objects(Path(".dvc/cache")) if p.read_bytes() == HULL.encode()]
+    path.chmod(0o644)
+    path.write_bytes(HULL.replace("410", "411").encode())
+    code, out, _ = said("doctor", "--deep", "--dry-run")
+    assert code == 1 and path.exists()
+    code, out, err = said("doctor", "--deep")
+    assert code == 1 and not path.exists()
+    assert f"cache: data/notes/hull.md: object {path} is damaged: " in out
+    assert "it was removed\n" in out and err == ""  # no progress bar in a pipe
+    dvc("pull", "-q", at=project)
+    assert path.read_bytes() == HULL.encode()
+    code, out, _ = said("doctor", "--deep")
+    assert code == 0 and status(out, "cache") == "ok"
+
+
+def test_a_file_of_the_workspace_with_the_same_damage_is_named(project: Path, said: Said) -> None:
+    hull = project / "data/notes/hull.md"
+    (path,) = [p for p in cache.objects(Path(".dvc/cache")) if p.read_bytes() == HULL.encode()]
+    path.chmod(0o644)
+    for damaged in (path, hull):
+        damaged.write_bytes(HULL.replace("410", "411").encode())
+    out = said("doctor", "--deep")[1]
+    assert "-> delete data/notes/hull.md, which has the same damage; then `dvc pull" in out
+    hull.unlink()
+    dvc("pull", "-q", at=project)
+    assert hull.read_text(encoding="utf-8") == HULL
+
+
+@pytest.mark.usefixtures("project")
+def test_a_damaged_folder_object_and_its_files_come_back(said: Said) -> None:
+    (folder,) = Path(".dvc/cache/files/md5").glob("*/*.dir")
+    good = folder.read_bytes()
+    folder.chmod(0o644)
+    folder.write_bytes(b'[{"md5": 1}]')
+    assert cache.fault(folder) is not None
+    assert said("doctor", "--deep")[0] == 1 and not folder.exists()
+    shutil.rmtree("data")
+    dvc("pull", "-q", at=Path())
+    assert folder.read_bytes() == good
+    assert Path("data/notes/rig.md").read_text(encoding="utf-8") == RIG
+
+
+@pytest.mark.usefixtures("project")
+def test_private_text_may_not_go_to_a_remote_in_the_repository(said: Said) -> None:
+    Path("remote").mkdir()
+    dvc("remote", "add", "-d", "bundled", "remote", at=Path())
+    code, out, _ = said("doctor")
+    assert code == 1 and status(out, "remote") == "problem"
+    assert "would put notes into it" in out
+    dvc("remote", "add", "--local", "-d", "mine", "../mine", at=Path())
+    code, out, _ = said("doctor")
+    assert code == 0 and status(out, "remote") == "ok"
+    assert status(out, "remote mine") == "note"  # the folder is not there yet
+
+
+@pytest.mark.usefixtures("project")
+def test_a_password_in_a_remote_is_not_printed(said: Said) -> None:
+    dvc("remote", "add", "far", "https://me:planted-secret@127.0.0.1:1/store", at=Path())
+    out = "".join(said("doctor")[1:]) + said("doctor", "--json")[1]
+    assert "127.0.0.1:1/store" in out and "planted" not in out
+
+
+@pytest.mark.usefixtures("project")
+def test_duplicates_and_few_documents_are_said_with_what_they_mean() -> None:
+    Path("data/notes/copy.md").write_text(HULL, encoding="utf-8")
+    _, found = look(params.load(), "notes")
+    text = "\n".join(line.said for line in found)
+    assert "documents of the same text: copy = hull" in text
+    # 2 / 2^8 = .0078 is the first p below .05 / 4; 2 / 2^2 is .5.
+    assert "p is at least 0.5" in text and "out of reach below 8" in text
+    assert "fewer than 30: the interval of record is Student's" in text
+    assert all(line.status in ("ok", "note") for line in found)
+
+
+@pytest.mark.usefixtures("project")
+def test_the_questions_that_the_margin_takes_follow_from_its_formula() -> None:
+    """(z + z')^2 sd^2 / margin^2 for many documents, .0125 two-sided and .8: (2.498 + .842)^2."""
+    change("inference.margin", 0.02)
+    _, found = look(params.load(), "notes")
+    (line,) = [f.said for f in found if "of the margin" in f.said]
+    exact = (2.4977 + 0.8416) ** 2 * 0.3**2 / 0.02**2
+    shown = int(re.search(r"takes about (\d+) questions", line)[1])  # type: ignore[index]
+    assert shown == pytest.approx(exact, rel=0.03)
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize(("where", "words"), [
+    ("nowhere", "data/notes is not there"), ("file", "notes.jsonl is not there"),
+    ("no questions", "brings none"), ("bytes", "hull.md"),
+])
+def test_what_parse_or_ask_would_refuse_is_refused_now(where: str, words: str, said: Said) -> None:
+    questions = Path("data/notes/questions.yaml")
+    if where == "nowhere":
+        Path("data/notes").rename("elsewhere")
+    elif where == "bytes":
+        Path("data/notes/hull.md").write_bytes(b"\xff\xfe\x00")
+    else:
+        questions.unlink()
+        if where == "file":
+            change("corpora.notes.questions", "questions/notes.jsonl")
+    code, out, _ = said("doctor")
+    assert code == 1 and words in out
+    assert "Traceback" not in out
+
+
+def test_params_edited_into_nonsense_are_a_clear_error(project: Path, said: Said) -> None:
+    (project / "params.yaml").write_text("corpora: [1, 2\n", encoding="utf-8")
+    code, out, err = said("doctor")
+    assert (code, out) == (2, "") and err.startswith("error: params.yaml is not YAML: ")
+
+
+def stages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the stages `parse` and `ask`."""
+    import runpy
+
+    for stage in ("parse", "ask"):
+        monkeypatch.setattr(sys, "argv", [stage, "notes"])
+        runpy.run_path(str(ROOT / "stages" / f"{stage}.py"))["main"]("notes")
+
+
+@pytest.mark.usefixtures("project")
+def test_registration_is_compared_once_parse_and_ask_have_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen, _ = look(params.load(), "notes")
+    assert registered(params.load(), seen) == []
+    stages(monkeypatch)
+    (line,) = registered(params.load(), seen)
+    assert line.status == "note" and "before small runs: spanwise register" in line.mend
+    subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q",
+                    "--allow-empty", "-m", "a"], check=True)
+    registration.register_now(params.load(), "")
+    (line,) = registered(params.load(), seen)
+    assert line.status == "ok" and "confirmatory" in line.said
+    change("inference.seed", 7)
+    (line,) = registered(params.load(), seen)
+    assert line.status == "note" and "exploratory: inference.seed" in line.said
+
+
+@pytest.mark.usefixtures("project")
+def test_what_is_kept_is_not_counted_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of two labelled chunks has its vector: it and no other is taken off."""
+    stages(monkeypatch)
+    seen, _ = look(params.load(), "notes")
+    assert seen.unchanged
+    rows = [
+        {"label": "fixed-none-0", "chunk_id": f"{d.doc_id}:0-{len(d.body)}", "doc_id": d.doc_id,
+         "start": 0, "end": len(d.body), "prefix": "", "prefix_tokens": 0,
+         "text_sha256": sha256(d.body)}
+        for d in seen.documents
+    ]
+    path = layout.stage("label", "notes") / "labels.parquet"
+    schemas.write(path, schemas.LABELS, schemas.table(schemas.LABELS, rows))
+    settings = params.load().embedders["small"]
+    held = schemas.vectors(2)
+    vector = {"key": key(settings, seen.documents[0].body), "tokens": 3, "seen": 9,
+              "vector": [1.0, 0.0]}
+    schemas.write(layout.cell("embed", "notes", "small") / "vectors.parquet", held,
+                  schemas.table(held, [vector]))
+    made = estimates.estimate(params.load(), seen, machine.look()[0], {384: 1e9}.__getitem__)
+    (work,) = [w for w in made.work if w.stage == "embed small"]
+    assert made.counted and (work.of, work.left) == (4, 3)  # with two questions
+    Path("data/notes/rig.md").write_text(RIG + "More.\n", encoding="utf-8")
+    changed, _ = look(params.load(), "notes")
+    assert not changed.unchanged
+
+
+def test_operations_follow_from_layers_and_widths() -> None:
+    """One layer of width 2, inner 8: 2 (4 4 + 2 2 8) = 96 for a token, and 4 2 10 for attention."""
+    its = weights.Shape(1, 2, 8, 0, True)
+    assert its.operations(30, 3) == 30 * (96 + 80)
+    assert machine.rate(64) > 1e6
+
+
+@pytest.mark.usefixtures("project")
+def test_a_chunk_that_an_encoder_cannot_see_whole_is_foretold(said: Said) -> None:
+    change("embedders.small.max_seq_length", 256)
+    code, out, _ = said("doctor")
+    assert code == 0 and status(out, "window notes small") == "note"
+    assert "-> lower chunking.cap_tokens to " in out
+
+
+@pytest.mark.usefixtures("project")
+def test_a_corpus_too_large_for_seconds_is_read_with_deep_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("spanwise.doctor.corpora.LARGE", 10)
+    seen, (line,) = look(params.load(), "notes")
+    assert seen == Seen("notes", params.load().corpus("notes")) and line.status == "note"
+    assert len(look(params.load(), "notes", deep=True)[0].documents) == 2
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize(("environment", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
+def test_a_terminal_gets_colours_unless_it_refuses_them(
+    environment: dict[str, str], coloured: bool
+) -> None:
+    program = str(Path(sys.executable).parent / "spanwise")
+    ours, theirs = pty.openpty()
+    inherited = {k: v for k, v in os.environ.items() if k != "NO_COLOR"}
+    process = subprocess.Popen([program, "doctor"], stdout=theirs, stdin=subprocess.DEVNULL,
+                               env={**inherited, **environment})
+    os.close(theirs)
+    said = b""
+    while True:
+        try:
+            part = os.read(ours, 65536)
+        except OSError:  # Linux's way to say that the other end is closed
+            break
+        if not part:
+            break
+        said += part
+    os.close(ours)
+    assert process.wait() == 0
+    assert (b"\x1b[3" in said) is coloured and b"corpus notes" in said

@@ -1,9 +1,7 @@
 """data/<corpus> -> trusted view: documents, paragraph tables, native trees, questions."""
 
-from pathlib import Path
-
 from spanwise import layout, params, schemas
-from spanwise.corpora.readers import read_split
+from spanwise.corpora.apart import both
 from spanwise.documents.records import anchor_table, digests, document_tables, question_table
 from spanwise.errors import CorpusError
 from spanwise.structure.model import verify
@@ -19,10 +17,7 @@ TABLES = {
 def main(name: str) -> None:
     settings = params.load().corpus(name)
     report, written = {}, {}
-    for split in ("study", "sweep"):
-        corpus = read_split(
-            settings.reader, Path(settings.path), options=settings.options, split=split
-        )
+    for split, corpus in both(settings).items():
         trees = [native_tree(document) for document in corpus.documents]
         for document, tree in zip(corpus.documents, trees, strict=True):
             if violations := verify(tree, document.paragraphs):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from spanwise.params import MEASURES, Params
@@ -44,6 +44,7 @@ def protocol(params: Params, digests: Mapping[str, Mapping[str, str]]) -> dict[s
             if name in params.embedders
         },
         "chunking": params.chunking.model_dump(),
+        **_external(params, arms),
         "inducers": params.inducers.model_dump(),
         "prefixes": params.prefixes.model_dump(exclude={"context"}),
         "retrieval": params.retrieval.model_dump(),
@@ -51,6 +52,14 @@ def protocol(params: Params, digests: Mapping[str, Mapping[str, str]]) -> dict[s
             name: {**_corpus(params, name), **found} for name, found in digests.items()
         },
     }
+
+
+def _external(params: Params, arms: Collection[str]) -> dict[str, Any]:
+    """The segmentations of other packages that an arm has, with the versions that cut them."""
+    used = {params.conditions[arm].segmentation for arm in arms} & params.external.keys()
+    if not used:
+        return {}
+    return {"external": {name: params.external[name].model_dump() for name in sorted(used)}}
 
 
 def _reranker(params: Params) -> dict[str, Any]:
@@ -88,7 +97,10 @@ def _corpus(params: Params, name: str) -> dict[str, Any]:
     moves no result of the ablation.
     """
     corpus = params.corpora[name]
-    found = corpus.model_dump(exclude={"questions", "units"})
+    # What a seed draws for sweeps leaves the study, so it counts where anything is drawn.
+    found = corpus.model_dump(
+        exclude={"questions", "units"} if corpus.sweep.share else {"questions", "units", "sweep"}
+    )
     if corpus.contexts or corpus.inducer in ("hybrid", "llm"):
         found["llm"] = params.llm.model_dump()
     if corpus.contexts:

@@ -26,7 +26,7 @@ class Run:
     """Everything that one MLflow run holds.
 
     kind:      cell, condition or contrast; in the study of units retriever, segmentation or
-               comparison.
+               comparison; in a sweep trial.
     cell:      `<corpus>/<embedder>/<reranker>`, there `<corpus>/<retriever>`; a run of another kind
                lies below the one run of kind cell or retriever.
     artifacts: file name -> text, or a table with its schema.
@@ -43,7 +43,7 @@ class Run:
     @property
     def top(self) -> bool:
         """Whether it lies below no other run."""
-        return self.kind in ("cell", "retriever")
+        return self.kind in ("cell", "retriever", "trial")
 
     def content(self) -> str:
         """SHA-256 of all of it, tables by their rows: the same results have the same digest."""

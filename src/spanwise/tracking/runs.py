@@ -140,15 +140,17 @@ def _cell(results: _Results, embedder: str, reranker: str) -> list[Run]:
     for name in conditions:
         its, rows = where(scores, condition=name), where(means, condition=name)
         condition = params.conditions[name].model_dump()
+        cut = _cut(params, name)
         below.append(Run(
-            "condition", cell, name, {**shared, "condition": name, **flatten(condition)},
+            "condition", cell, name,
+            {**shared, "condition": name, **flatten({**condition, **cut})},
             {**_mean_metrics(cell, rows), **condition_metrics(params, cell, name, contrasts)},
             {
                 # A mean is no contrast that was fixed beforehand.
                 **common, "kind": "condition", "condition": name, "standing": "exploratory",
                 **{key: as_text(value) for key, value in condition.items()},
                 **condition_tags(params, name, contrasts),
-                "condition_digest": digest_of([cell_digest, condition]),
+                "condition_digest": digest_of([cell_digest, {**condition, **cut}]),
                 "data_digest": fingerprint(its),
             },
             {
@@ -201,6 +203,12 @@ def _cell(results: _Results, embedder: str, reranker: str) -> list[Run]:
     return [top, *below]
 
 
+def _cut(params: Params, condition: str) -> dict[str, Any]:
+    """Who cuts a condition's chunks, where another package does."""
+    name = params.conditions[condition].segmentation
+    return {"external": params.external[name].model_dump()} if name in params.external else {}
+
+
 def _contrast(
     params: Params, cell: str, tables: Mapping[str, pa.Table], draws: pa.Table, scores: pa.Table,
     shared: Mapping[str, str], common: Mapping[str, str],
@@ -213,7 +221,7 @@ def _contrast(
     family, name, a, b = (listed[0][c] for c in ("family", "name", "a", "b"))
     standing = {r["measure"] for r in listed if r["standing"] == "confirmatory"}
     sides = {
-        side: params.conditions[condition].model_dump()
+        side: {**params.conditions[condition].model_dump(), **_cut(params, condition)}
         for side, condition in (("a", a), ("b", b)) if condition in params.conditions
     }
     inference = params.inference.model_dump()
@@ -306,8 +314,11 @@ def _settings(results: _Results, embedder: str, reranker: str) -> dict[str, Any]
         )
     asks = corpus.inducer != "segmenter" or corpus.contexts or corpus.questions == "written"
     return {
-        # Whether the other study runs on it too changes nothing here.
-        "corpus": {"name": results.corpus, **corpus.model_dump(exclude={"units"})},
+        # Whether the other study runs on it too changes nothing here; what is drawn for sweeps
+        # does, where anything is.
+        "corpus": {"name": results.corpus, **corpus.model_dump(
+            exclude={"units"} if corpus.sweep.share else {"units", "sweep"}
+        )},
         "embedder": {"name": embedder, **encoder},
         "reranker": _reranker(results, reranker),
         "tokens": params.tokens.model_dump(),

@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from spanwise.params import Params
 from spanwise.tracking.place import ENVIRONMENT, EXPERIMENT, Place, place, prepare
 from spanwise.tracking.record import Run
 from spanwise.tracking.runs import read_runs
+from spanwise.tracking.sweeps import SWEEP, read_sweeps
 from spanwise.tracking.units import STUDY, read_units
 from spanwise.tracking.views import save, views
 
@@ -61,9 +62,8 @@ class Summary:
 def track(root: Path, params: Params, tracking_uri: str | None = None) -> Summary:
     """Log the finished results of every corpus of `params` to MLflow; what stands there stays.
 
-    The study of units has an experiment of its own beside the ablation's. A corpus that it does not
-    run on has none; where there is one from before, its runs are superseded.
-
+    The study of units has an experiment of its own beside the ablation's, and so have sweeps. A
+    corpus that was not run on has none; where there is one from before, its runs are superseded.
 
     root:         the project's root, where artifacts/ lies.
     tracking_uri: a store; by default MLFLOW_TRACKING_URI, else mlruns/mlflow.db.
@@ -72,6 +72,21 @@ def track(root: Path, params: Params, tracking_uri: str | None = None) -> Summar
     """
     wanted = {corpus: read_runs(root, params, corpus) for corpus in params.corpora}
     wanted |= {f"{STUDY}{corpus}": read_units(root, params, corpus) for corpus in params.corpora}
+    wanted |= {f"{SWEEP}{corpus}": read_sweeps(root, params, corpus) for corpus in params.corpora}
+    return _log(root, params, wanted, tracking_uri)
+
+
+def track_sweeps(
+    root: Path, params: Params, corpus: str, tracking_uri: str | None = None
+) -> Summary:
+    """Log the trials of a corpus's sweeps alone, which need no finished study; else as `track`."""
+    wanted = {f"{SWEEP}{corpus}": read_sweeps(root, params, corpus)}
+    return _log(root, params, wanted, tracking_uri)
+
+
+def _log(
+    root: Path, params: Params, wanted: Mapping[str, Sequence[Run]], tracking_uri: str | None
+) -> Summary:
     found = place(root, tracking_uri)
     prepare(found)
     client = _connect(found)
@@ -84,7 +99,7 @@ def track(root: Path, params: Params, tracking_uri: str | None = None) -> Summar
             experiment = _experiment(client, found, name, wanted=bool(runs))
             if experiment is not None:
                 total += _reconcile(client, experiment, runs)
-                if not name.startswith(STUDY):
+                if not name.startswith((STUDY, SWEEP)):
                     save(client, experiment, views(params))
     except (MlflowException, RequestException) as error:
         raise Unavailable(

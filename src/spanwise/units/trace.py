@@ -111,6 +111,38 @@ def lines(
             yield from _list(trace, key, top, fresh.get(key))
 
 
+def as_data(
+    trace: Trace, segmentations: Sequence[str], top: int, fresh: Mapping[tuple[str, str], list[str]]
+) -> Row:
+    """A trace for a program; the arguments are those of `lines`."""
+    need = trace.need
+    return {
+        "slice": need.slice, "stale": list(trace.stale),
+        "anchors": [{**row, "text": _text(row, trace.known)} for row in trace.anchors],
+        "bundles": [list(bundle) for bundle in need.bundles],
+        "lists": [
+            {
+                "segmentation": key[0], "retriever": key[1],
+                "outcomes": list(trace.outcomes[key]) if need.bundles else [],
+                "agrees_now": _agrees(trace, key, fresh[key]) if key in fresh else None,
+                "units": [
+                    {**row, "text": _text(row, trace.known)}
+                    for row in trace.lists.get(key, [])[:top]
+                ],
+            }
+            for segmentation in segmentations or SEGMENTATIONS
+            for key in trace.outcomes if key[0] == segmentation
+        ],
+    }
+
+
+def _agrees(trace: Trace, key: tuple[str, str], fresh: Sequence[str]) -> bool:
+    """Whether what is retrieved now is what the record has."""
+    # As deep as both were asked for: a cutoff that was changed since moves no list.
+    rows = trace.lists.get(key, [])[: trace.depth]
+    return fresh[: trace.depth] == [row["passage_id"] for row in rows]
+
+
 def _list(
     trace: Trace, key: tuple[str, str], top: int, fresh: list[str] | None
 ) -> Iterator[str]:
@@ -124,11 +156,9 @@ def _list(
                 for measure, said in (("sufficient", "one holds all"), ("covered", "together"))
             )
     if fresh is not None:
-        # As deep as both were asked for: a cutoff that was changed since moves no list.
-        depth = trace.depth
-        agrees = fresh[:depth] == [row["passage_id"] for row in rows[:depth]]
         yield "  retrieved now: " + (
-            "agrees with the record" if agrees else "DIFFERS from the record; run `dvc repro`"
+            "agrees with the record" if _agrees(trace, key, fresh)
+            else "DIFFERS from the record; run `dvc repro`"
         )
     met: set[int] = set()
     for row in rows[:top]:
@@ -202,11 +232,14 @@ def present(params: Params, corpus: str) -> Sequence[Document] | None:
     A file may have been edited, or its permission withdrawn, since `parse`. Dumps take minutes to
     read, and a folder may not be on this machine.
     """
+    from spanwise.corpora.apart import drawn
     from spanwise.corpora.readers import WITH_SPLITS, read_documents
 
     its = params.corpus(corpus)
     if its.reader in WITH_SPLITS and Path(its.path).exists():
-        return read_documents(its.reader, Path(its.path))
+        found = read_documents(its.reader, Path(its.path))
+        away = drawn([document.doc_id for document in found], its.sweep)
+        return tuple(document for document in found if document.doc_id not in away)
     return None
 
 

@@ -32,6 +32,8 @@ from spanwise.errors import InputError, MarkupError, ParamsError, UnitError
 from spanwise.params import Bm25Settings, InferenceSettings, UnitsSettings, WindowSettings
 from spanwise.spans import Evidence
 from spanwise.statistics.bootstrap import Sample, resample
+from spanwise.statistics.contrasts import holm, record
+from spanwise.statistics.linearised import FEW
 from spanwise.structure.native import native_tree
 from spanwise.text.tokens import words
 from spanwise.units.compare import SEGMENTATION_PAIRS, comparisons, means
@@ -42,7 +44,6 @@ from spanwise.units.outcomes import BASES, MEASURES, Held, Judge, beyond, tables
 from spanwise.units.ranking import dense, lexical, texts
 from spanwise.units.reach import CAUSES
 
-from . import reference_statistics
 from .conftest import ROOT
 from .test_markdown import MARKDOWN
 
@@ -1142,19 +1143,23 @@ def test_comparisons_are_the_statistics_of_the_paired_deltas(world: World) -> No
         documents = [world.needs[name].doc_id for name in able]
         if row["family"] == "connected":
             documents = ["+".join(sorted(joined[doc_id])) for doc_id in documents]
-        (expected,) = resample([Sample(deltas, documents)], INFERENCE.iterations, INFERENCE.seed)
+        sample = Sample(deltas, documents)
+        (drawn,) = resample([sample], INFERENCE.iterations, INFERENCE.seed)
+        its = record(sample, drawn, FEW)  # documents are few here: Student's interval
+        assert its.interval == "linearised"
         assert (row["delta"], row["ci_low"], row["ci_high"], row["p"], row["n_documents"]) == (
-            expected.mean, expected.ci_low, expected.ci_high, expected.p, expected.n_documents
+            drawn.mean, *its.ci, its.p, drawn.n_documents
         )
         assert row["mean_a"] == pytest.approx(math.fsum(a for a, _ in pairs) / len(pairs))
         assert row["mean_b"] == pytest.approx(math.fsum(b for _, b in pairs) / len(pairs))
         assert (row["n_questions"], row["excluded"]) == (len(able), len(names) - len(able))
         end = " (connected)" if row["family"] == "connected" else ""
-        assert row["reason"] is None and row["name"] == f"{row['a']} - {row['b']}{end}"
+        assert row["name"] == f"{row['a']} - {row['b']}{end}"
+        assert (row["reason"] is None) is (row["p"] is not None)
     for family in families.values():
         assert len(family) == (2 if family[0]["family"] == "retriever" else 3)
         assert [row["p_holm"] for row in family] == pytest.approx(
-            reference_statistics.holm([row["p"] for row in family], len(family))
+            holm([row["p"] for row in family], len(family))
         )
     # 2 slices, 4 amounts of each of 6 bases and 2 measures: 3 pairs for each of 3 retrievers, and
     # over 5 bases 2 for 3 segmentations; the former again for one slice and 2 bases.

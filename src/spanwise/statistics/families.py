@@ -129,17 +129,19 @@ def _infer(study: Study, cell: Cell, measure: str, family: _Family, made: Inferr
             _row(cell, measure, family.name, name, a, b, standing, found.get(name),
                  _why_absent(study, (a, b), family.columns))
         )
-    if measure != at.measure or family.name not in ("contrast", "step"):
+    if measure != at.measure:
         return
     where = {"embedder": cell[0], "reranker": cell[1], "measure": measure}
+    made.checks += [
+        {**where, "family": family.name, **row}
+        for row in checks(paired, found, settings.iterations, settings.seed, settings.margin, m)
+    ]
+    if family.name not in ("contrast", "step"):
+        return
     made.replicates += [
         {**where, "name": name, "draw": draw, "delta": delta}
         for name, result in found.items()
         for draw, delta in enumerate(result.replicates.tolist())
-    ]
-    made.checks += [
-        {**where, "family": family.name, **row}
-        for row in checks(paired, found, settings.iterations, settings.seed, settings.margin, m)
     ]
     made.mixed += [{**where, **row} for row in models(paired, found)]
 

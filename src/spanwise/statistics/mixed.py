@@ -256,15 +256,19 @@ def discordance(
     if len(known) < 2 or len(found) in (0, len(known)):
         return None
     others = ", ".join(sorted(set(known) - found))
-    text = f"{', '.join(sorted(found))}: a difference at 5%; {others}: none."
+    text = "Before Holm's correction p is below .05 by "
+    text += f"{', '.join(sorted(found))}, not by {others}."
     if "paired" not in known:
         text += f" No paired model: {paired.note}."
     other, name = (paired.se, "paired") if paired.se else (se, "clustered")
     apart = ("stacked" in found) != ((name if name in known else RECORD) in found)
     if "stacked" in known and apart and stacked.se and other:
+        text += f" The stacked model's error is {stacked.se / other:.2f} times the {name} one: "
         text += (
-            f" The stacked model's error is {stacked.se / other:.2f} times the {name} one: the two"
-            f" scores of a question correlate {_together(pair)}, and it does not pair them."
+            f"the two scores of a question correlate {_together(pair)}, and it does not pair them."
+            if stacked.se > other else
+            "it has no place for effects that differ between documents, and takes their spread"
+            " for that of single questions."
         )
     if RECORD in known and "paired" in known and (RECORD in found) != ("paired" in found):
         if paired.share:
@@ -273,6 +277,8 @@ def discordance(
                 f" documents and weighs them by it: {paired.estimate:+.4f} where the mean over"
                 f" questions is {math.fsum(pair.deltas) / len(pair.deltas):+.4f}"
             )
+        elif paired.share is None:
+            text += " No document has two questions, so the paired model is least squares"
         else:
             text += " The paired model finds no variance between documents: questions count singly"
         text += f", its error {paired.se / se:.2f} times the clustered one." if (

@@ -230,7 +230,7 @@ def test_a_stacked_model_that_is_too_sure_is_not_blamed_on_pairing() -> None:
     effects = rng.normal(0.15, 0.4, 12)
     docs = [f"d{i % 12:02d}" for i in range(240)]
     b = rng.normal(0.5, 0.02, 240)
-    a = b + effects[np.arange(240) % 12]
+    a = b + effects[np.arange(240) % 12] + rng.normal(0, 0.05, 240)
     pair = paired(a.tolist(), b.tolist(), docs)
     stacked, single = fit(pair, "stacked"), fit(pair, "paired")
     assert stacked.se < single.se and stacked.p < 0.05 < single.p

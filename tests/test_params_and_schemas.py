@@ -34,6 +34,8 @@ NONSENSE = [
     ("corpora.handbook.path", "data/handbooks", "a corpus lies in data/handbook"),
     ("corpora.handbook.inducer", "oracle", "expected 'segmenter', 'hybrid' or 'llm'"),
     ("steps.C1", ["A2", "A0"], "stand in contrasts and in steps"),
+    ("contrasts.C1", ["A3", "A3"], "A3 against itself"),
+    ("server.base_url", "http://me:hunter2@h/v1", "never into the address$"),
 ]
 
 
@@ -48,6 +50,7 @@ def test_nonsense_is_refused_with_its_place(place: str, value: object, complaint
     with pytest.raises(ParamsError, match=complaint) as caught:
         params.from_mapping(mapping)
     assert inner[0] in str(caught.value) or "contrast C1" in str(caught.value)
+    assert "hunter2" not in str(caught.value)  # what may be a key is not repeated
 
 
 def test_the_file_itself_is_checked(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import re
 import socket
 import threading
 from collections.abc import Mapping
@@ -55,9 +56,15 @@ def check_url(url: str) -> None:
         fit = plain = False
     if not (fit and plain and url.isascii() and url.isprintable() and " " not in url):
         raise ParamsError(
-            f"base_url {url!r}: expected an address as http://127.0.0.1:8000/v1 (a key goes into "
-            "an environment variable, never into the address)"
+            f"base_url {_shown(url)!r}: expected an address as http://127.0.0.1:8000/v1 (a key "
+            "goes into an environment variable, never into the address)"
         )
+
+
+def _shown(url: str) -> str:
+    """An address without what may be a key in it: a user, a password, a query."""
+    bare = re.sub(r"(?s)^(\w+://)?.*@", r"\1***@", url)
+    return re.sub(r"(?s)[?#].*", "?***", bare)
 
 
 class Exchange:

@@ -62,6 +62,13 @@ class Place:
         parts = urlsplit(self.uri)
         return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
+    def told(self, error: object) -> str:
+        """What an error says without the user's name and password, which MLflow repeats."""
+        said, secret = str(error), urlsplit(self.uri).netloc.rpartition("@")[0]
+        for form in {secret, unquote(secret)} - {""}:
+            said = said.replace(f"{form}@", "")
+        return said
+
 
 def place(root: Path, tracking_uri: str | None = None) -> Place:
     """The store to use: `tracking_uri`, else MLFLOW_TRACKING_URI, else the project's own.

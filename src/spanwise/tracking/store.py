@@ -103,7 +103,8 @@ def _log(
                     save(client, experiment, views(params))
     except (MlflowException, RequestException) as error:
         raise Unavailable(
-            f"MLflow at {found.shown} failed: {error}; run `dvc repro` again: it goes on from here"
+            f"MLflow at {found.shown} failed: {found.told(error)}; run `dvc repro` again: it goes "
+            "on from here"
         ) from error
     return total
 
@@ -122,7 +123,7 @@ def _connect(found: Place) -> MlflowClient:
         client.search_experiments(max_results=1)  # the first word with a server
     except (MlflowException, sqlalchemy.exc.SQLAlchemyError) as error:
         raise Unavailable(
-            f"no MLflow store at {found.shown}: {error}; start the server, or unset "
+            f"no MLflow store at {found.shown}: {found.told(error)}; start the server, or unset "
             "MLFLOW_TRACKING_URI; for a database of an older MLflow run `mlflow db upgrade URI`"
         ) from error
     return client

@@ -34,9 +34,15 @@ def old(corpus: str, without: tuple[str, ...] = ()) -> dict[str, Any]:
     """An entry as it was written before there were digests and rules of the statistics."""
     made = protocol(settings(), {"handbook": DIGESTS})
     made["corpora"] = {corpus: made["corpora"]["handbook"]}
+    made["corpora"][corpus] |= DIGESTS if corpus == "handbook" else of(corpus)
     for key in ("statistics", "exploratory", *without):
         del made[key]
     return {"reason": "before", "parent_commit": "abc", "protocol": made}
+
+
+def of(corpus: str) -> dict[str, str]:
+    """Digests by which no corpus is taken for another."""
+    return {"documents": f"d-{corpus}", "questions": f"q-{corpus}"}
 
 
 def write(path: Path, *entries: dict[str, Any]) -> None:
@@ -133,6 +139,7 @@ def test_a_file_that_is_no_registration_is_refused(tmp_path: Path, text: bytes, 
     ("resaon", "", "unknown key 'resaon'"), ("reason", 1, "reason is no text"),
     ("sha256", 1, "sha256 is no text"), ("too_late", "handbook", "too_late is no list"),
     ("previous_sha256", 1, "previous_sha256 is no text"),
+    ("weights", {"model.safetensors": 1}, "weights is no mapping of files to digests"),
     ("earlier_sha256", [1], "earlier_sha256 is no list"),
     ("protocol", [], "protocol is no mapping"), ("protocol.corpora", {}, "names no corpora"),
     ("protocol.corpora", 1, "corpora is no mapping"),
@@ -193,6 +200,46 @@ def test_a_registration_that_came_after_the_strong_embedder_confirms_nothing(
     assert found.differences == (
         "handbook was registered after the strong embedder had run on it",
     )
+
+
+# ---------------------------------------------------------------- a corpus under other names
+
+
+def called(name: str, **changes: object) -> params.Params:
+    """The project's settings with its one corpus under another name."""
+    mapping = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    mapping["corpora"] = {name: mapping["corpora"]["handbook"] | {"path": f"data/{name}"}}
+    mapping["inference"] |= changes
+    return params.from_mapping(mapping)
+
+
+@pytest.mark.parametrize("digests", [
+    DIGESTS, {"documents": "d1", "questions": "other"}, {"documents": "other", "questions": "q1"},
+])
+def test_a_new_name_makes_no_new_corpus(tmp_path: Path, digests: dict[str, str]) -> None:
+    path = tmp_path / "r.json"
+    register(settings(inference__seed=1), {"handbook": DIGESTS}, "abc", "", path)
+    register(called("new"), {"new": digests}, "def", "once more", path)
+    found = standing(called("new"), "new", digests, path)
+    assert found.word == "exploratory" and found.parent_commit == "abc"
+    assert "inference.seed: registered 1, ran 20260710" in found.differences
+    # The name alone is no deviation, nor is the folder that follows from it.
+    same = standing(called("new", seed=1), "new", digests, path)
+    changed = [part for part in DIGESTS if digests[part] != DIGESTS[part]]
+    assert [why.split()[0] for why in same.differences] == changed
+
+
+def test_a_new_name_for_what_an_amendment_changed_leads_back_to_the_first_entry(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "r.json"
+    register(settings(), {"handbook": DIGESTS}, "abc", "", path)
+    register(settings(), {"handbook": of("later")}, "def", "documents mended", path)
+    found = standing(called("new"), "new", of("later"), path)
+    assert found.word == "exploratory" and found.parent_commit == "abc"
+    # A corpus that shares nothing is its own.
+    register(called("letters"), {"letters": of("letters")}, "ghi", "more", path)
+    assert standing(called("letters"), "letters", of("letters"), path).parent_commit == "ghi"
 
 
 # ---------------------------------------------------------------- the rules of the statistics
@@ -289,7 +336,8 @@ def three(path: Path) -> None:
         if corpus != "handbook":
             ran = settings(corpora={corpus: {"reader": "text", "path": f"data/{corpus}"}},
                            inference__seed=seed)
-        register(ran, {corpus: DIGESTS}, "abc", "more", path)
+        its = DIGESTS if corpus == "handbook" else of(corpus)
+        register(ran, {corpus: its}, "abc", "more", path)
 
 
 def test_entries_as_written_are_whole_and_an_amendment_keeps_every_byte(tmp_path: Path) -> None:
@@ -325,7 +373,8 @@ def test_an_edit_is_found_wherever_a_digest_or_a_later_entry_tells(
     corpora = ["handbook", "notes", "letters"]
     for place, corpus in enumerate(corpora, 1):
         ran = settings(corpora={corpus: {"reader": "text", "path": f"data/{corpus}"}})
-        assert (why in standing(ran, corpus, DIGESTS, path).differences) == (number <= place)
+        its = DIGESTS if corpus == "handbook" else of(corpus)
+        assert (why in standing(ran, corpus, its, path).differences) == (number <= place)
     with pytest.raises(RegistrationError, match=f"cannot be amended: entry {number} was edited"):
         register(settings(), {"handbook": DIGESTS}, "abc", "on top", path)
     assert json.loads(path.read_text(encoding="utf-8"))["entries"] == entries
@@ -374,7 +423,7 @@ def test_show_says_in_words_what_is_fixed(tmp_path: Path) -> None:
         "C1 = A3 − A1", "smallest effect of interest: ±0.01", "seeds: inference 1,",
         "over the family of contrasts, by Holm with m = 4", "below 30 documents linearised, t(G-1)",
         "power: 0.8, for a difference of 0.01 at alpha 0.0125", "exploratory: A2-A0 = A2 − A0",
-        "    rewordings of another question", "documents d1…, questions q1…",
+        "    rewordings of another question", "documents d-letters…, questions q-letters…",
     ):
         assert line in third, line
     assert "entry 1 names it first, and counts" in fourth

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import subprocess
@@ -18,6 +19,11 @@ from .conftest import ROOT
 
 Said = Callable[..., tuple[int, str]]
 FIRST = "handbook: confirmatory\n  git: entry 1: "
+UNPROVEN = (
+    "handbook: confirmatory by its settings; that they came first is not proven\n  git: entry 1: "
+)
+LAST = "registered, without results here: handbook (entry 1)\n"
+"""Results that dvc.lock knows are not here before they are pulled."""
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -51,6 +57,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir(parents=True)
     monkeypatch.chdir(folder)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
+    monkeypatch.setenv("SPANWISE_MODELS", str(tmp_path / "models"))  # no weights of this machine
     shutil.copy(ROOT / "params.yaml", folder)
     digests("d1", "q1")
     git(folder.parent, "init", "-q", "-b", "main")
@@ -58,10 +65,10 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def digests(documents: str, questions: str) -> None:
-    layout.write_report(layout.stage("parse", "handbook") / "report.json",
+def digests(documents: str, questions: str, corpus: str = "handbook") -> None:
+    layout.write_report(layout.stage("parse", corpus) / "report.json",
                         {"study": {"digests": {"documents": documents}}}, quiet=True)
-    layout.write_report(layout.stage("ask", "handbook") / "report.json",
+    layout.write_report(layout.stage("ask", corpus) / "report.json",
                         {"digests": {"questions": questions}}, quiet=True)
 
 
@@ -82,18 +89,18 @@ def test_an_entry_committed_before_the_first_results_is_proven(project: Path, sa
     commit(project, "dvc.lock")
     code, out = said("check")
     assert (code, out) == (
-        1, FIRST + "the entry is not committed: git add registration.json && git commit\n"
+        1, UNPROVEN + "the entry is not committed: git add registration.json && git commit\n" + LAST
     )
     entered = commit(project, "registration.json")[:12]
-    assert said("check") == (0, f"{FIRST}committed in {entered}; it has no results yet\n")
+    assert said("check") == (0, f"{FIRST}committed in {entered}; it has no results yet\n{LAST}")
     lock(project, "handbook-2")  # a name that begins alike
     commit(project, "dvc.lock")
-    assert said("check")[1].endswith("it has no results yet\n")
+    assert said("check")[1].endswith(f"it has no results yet\n{LAST}")
     lock(project, "handbook", "handbook-2")
     code, out = said("check")
     assert code == 0 and "results in dvc.lock and artifacts are not committed yet" in out
     results = commit(project, "dvc.lock")[:12]
-    proven = f"{FIRST}committed in {entered}, before its first results in {results}\n"
+    proven = f"{FIRST}committed in {entered}, before its first results in {results}\n{LAST}"
     assert said("check") == (0, proven)
     # An amendment afterwards changes neither commit.
     text = (project / "params.yaml").read_text(encoding="utf-8")
@@ -115,7 +122,7 @@ def test_results_before_the_entry_or_with_it_are_a_deviation(project: Path, said
     results = commit(project, "dvc.lock")[:12]
     said("make")
     entered = commit(project, "registration.json")[:12]
-    late = f"{FIRST}committed in {entered}, not before its first results in {results}\n"
+    late = f"{UNPROVEN}committed in {entered}, not before its first results in {results}\n{LAST}"
     assert said("check") == (1, late)
     # Taking the results out and in again makes no entry earlier.
     lock(project)
@@ -154,10 +161,11 @@ def test_an_entry_rewritten_after_the_results_is_a_deviation(project: Path, said
     entry["sha256"] = digest(entry)
     file.write_text(json.dumps({"entries": [entry]}), encoding="utf-8")
     assert edited(load(file)) == []
-    assert said("check")[0] == 1
+    code, out = said("check")
+    assert code == 1 and "is restored by git checkout -- registration.json" in out
     entered = commit(project, "registration.json")[:12]
     assert said("check") == (
-        1, f"{FIRST}committed in {entered}, not before its first results in {results}\n"
+        1, f"{UNPROVEN}committed in {entered}, not before its first results in {results}\n{LAST}"
     )
 
 
@@ -170,7 +178,7 @@ def test_results_on_another_branch_were_seen_too(project: Path, said: Said) -> N
     entered = commit(project, "registration.json")[:12]
     code, out = said("check")
     assert (code, out) == (
-        1, f"{FIRST}committed in {entered}, not before its first results in {results}\n"
+        1, f"{UNPROVEN}committed in {entered}, not before its first results in {results}\n{LAST}"
     )
     # Registered on main, run on a branch, merged: the merge is no first result.
     git(project, "branch", "-D", "aside")
@@ -181,7 +189,7 @@ def test_results_on_another_branch_were_seen_too(project: Path, said: Said) -> N
     git(project, "commit", "-q", "--allow-empty", "-m", "meanwhile")
     git(project, "merge", "-q", "--no-ff", "-m", "merge", "work")
     assert said("check") == (
-        0, f"{FIRST}committed in {entered}, before its first results in {results}\n"
+        0, f"{FIRST}committed in {entered}, before its first results in {results}\n{LAST}"
     )
 
 
@@ -195,14 +203,16 @@ def test_what_cannot_be_proven_is_said_with_the_mend(
     monkeypatch.chdir(clone / "inner")
     digests("d1", "q1")
     shallow = "cannot be proven: this clone is shallow; fetch its history: git fetch --unshallow\n"
-    assert said("check") == (1, FIRST + shallow)
+    assert said("check") == (1, UNPROVEN + shallow + LAST)
     git(clone, "fetch", "-q", "--unshallow")
     assert said("check")[0] == 0
     shutil.rmtree(clone / ".git")
     code, out = said("check")
     assert code == 1 and "cannot be proven: not a git repository" in out
     monkeypatch.setenv("PATH", "")
-    assert said("check") == (1, f"{FIRST}cannot be proven: git is not installed; install it\n")
+    assert said("check") == (
+        1, f"{UNPROVEN}cannot be proven: git is not installed; install it\n{LAST}"
+    )
     code, out = said("amend", "--reason", "why")
     assert code == 2 and "git is not installed" in out
 
@@ -229,6 +239,111 @@ def test_check_lists_a_changed_corpus_and_what_it_cannot_compare(
     for command in (["check"], ["show"], ["make"], ["amend", "--reason", "why"]):
         code, out = said(*command)
         assert code == 2 and "git checkout -- registration.json" in out
+
+
+# ---------------------------------------------------------------- other names, other weights
+
+
+def rename(folder: Path, name: str) -> None:
+    """The project's one corpus under another name, parsed and asked at the same digests."""
+    mapping = yaml.safe_load((folder / "params.yaml").read_text(encoding="utf-8"))
+    (its,) = mapping["corpora"].values()
+    mapping["corpora"] = {name: its | {"path": f"data/{name}"}}
+    (folder / "params.yaml").write_text(yaml.safe_dump(mapping, sort_keys=False), encoding="utf-8")
+    digests("d1", "q1", name)
+
+
+def vectors(corpus: str) -> None:
+    folder = layout.cell("embed", corpus, "mpnet")
+    folder.mkdir(parents=True)
+    (folder / "vectors.parquet").touch()
+
+
+def test_results_under_another_name_came_before_the_entry(project: Path, said: Said) -> None:
+    lock(project, "handbook")
+    results = commit(project, "dvc.lock")[:12]
+    rename(project, "handbook2")
+    assert said("make")[0] == 0
+    entered = commit(project, "registration.json", "params.yaml")[:12]
+    code, out = said("check")
+    assert code == 1
+    assert f"entry 1: committed in {entered}, not before its first results in {results}\n" in out
+    # Another corpus's results are none of its.
+    digests("d9", "q9")
+    code, out = said("check")
+    assert code == 0 and "it has no results yet" in out
+
+
+def test_vectors_under_another_name_make_a_registration_late(project: Path, said: Said) -> None:
+    vectors("handbook")
+    rename(project, "handbook2")
+    code, out = said("make")
+    assert code == 0 and "mpnet has run already on handbook2 (as handbook): their results" in out
+    assert "handbook2: exploratory\n  handbook2 was registered after" in said("check")[1]
+    (project / "registration.json").unlink()
+    digests("d9", "q1")  # other documents, and yet the same questions
+    assert "handbook2 (as handbook)" in said("make")[1]
+    (project / "registration.json").unlink()
+    digests("d9", "q9")
+    assert said("make")[1].startswith("registration.json written for handbook2; commit it before")
+    (project / "registration.json").unlink()
+    for stage in ("parse", "ask"):
+        shutil.rmtree(layout.stage(stage, "handbook"))
+    code, out = said("make")
+    assert code == 2 and "no report says of which documents" in out
+    # What it had results of tells it as well.
+    layout.write_report(layout.stage("infer", "handbook") / "report.json",
+                        {"digests": {"documents": "d1", "questions": "q0"}}, quiet=True)
+    assert "handbook2 (as handbook)" in said("make")[1]
+
+
+def test_a_registered_corpus_that_is_gone_is_listed(project: Path, said: Said) -> None:
+    said("make")
+    commit(project, "registration.json")
+    rename(project, "letters")
+    digests("d9", "q9", "letters")
+    assert said("amend", "--reason", "more")[0] == 0
+    assert said("check")[1].endswith(f"{LAST}registered, without results here: letters (entry 2)\n")
+    layout.write_report(layout.stage("infer", "letters") / "report.json", {}, quiet=True)
+    assert said("check")[1].endswith(LAST)
+    # Results of a corpus that params.yaml no longer names are on no page.
+    layout.write_report(layout.stage("infer", "handbook") / "report.json", {}, quiet=True)
+    assert said("check")[1].endswith(LAST)
+    # A new name is no loss, and is said.
+    rename(project, "handbook2")
+    layout.write_report(layout.stage("infer", "handbook2") / "report.json", {}, quiet=True)
+    code, out = said("check")
+    assert code == 1 and "  registered as handbook in entry 1\n" in out
+    assert out.endswith("registered, without results here: letters (entry 2)\n")
+    found = json.loads(said("check", "--json")[1])
+    assert found["without_results"] == [{"corpus": "letters", "entry": 2}]
+    assert found["corpora"]["handbook2"]["registered_as"] == "handbook"
+
+
+def test_weights_are_registered_where_they_are_and_other_ones_are_told(
+    project: Path, said: Said, tmp_path: Path
+) -> None:
+    model = tmp_path / "models" / "sentence-transformers--all-mpnet-base-v2"
+    (model / "onnx").mkdir(parents=True)
+    (model / "config.json").write_text("{}", encoding="utf-8")
+    for name in ("model.safetensors", "pytorch_model.bin", "onnx/model.safetensors"):
+        (model / name).write_bytes(b"one")
+    assert said("make")[0] == 0
+    (entry,) = json.loads((project / "registration.json").read_text(encoding="utf-8"))["entries"]
+    one = hashlib.sha256(b"one").hexdigest()
+    assert entry["weights"] == {"model.safetensors": one}  # what is loaded
+    assert f"weights: model.safetensors {one[:12]}…" in said("show")[1]
+    commit(project, "registration.json")
+    assert said("check")[0] == 0
+    (model / "model.safetensors").write_bytes(b"two")
+    two = hashlib.sha256(b"two").hexdigest()
+    code, out = said("check")
+    # The standing is of what ran, wherever that was.
+    assert code == 1 and out.startswith("handbook: confirmatory\n")
+    assert f"  weights model.safetensors: registered {one[:12]}, here {two[:12]}\n" in out
+    shutil.rmtree(model)
+    code, out = said("check")
+    assert code == 0 and "all-mpnet-base-v2 are not on this machine, and not compared\n" in out
 
 
 @pytest.mark.parametrize("command", ["", "make", "show", "check", "amend"])

@@ -1,4 +1,4 @@
-"""What ran, held against the first entry that names its corpus."""
+"""What ran, held against the first entry that knows its corpus."""
 
 from __future__ import annotations
 
@@ -8,9 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from spanwise.params import CorpusSettings, EmbedderSettings, Params, RerankerSettings
+from spanwise.params import (
+    CorpusSettings,
+    EmbedderSettings,
+    ExternalSettings,
+    Params,
+    RerankerSettings,
+)
 from spanwise.registration.entries import FILE, Entry, edited, load
 from spanwise.registration.fixed import protocol
+from spanwise.registration.named import Counting, counting
 from spanwise.statistics.linearised import FEW
 
 
@@ -23,19 +30,15 @@ class Standing:
     parent_commit: str | None
 
 
-def counting(entries: list[Entry], corpus: str) -> int | None:
-    """Index of the entry that counts for a corpus, the first that names it; None without one."""
-    return next((i for i, e in enumerate(entries) if corpus in e["protocol"]["corpora"]), None)
-
-
 def standing(
     params: Params, corpus: str, digests: Mapping[str, str], path: Path = FILE,
     documents: int | None = None,
 ) -> Standing:
-    """Compare what ran on one corpus with the first entry that names it.
+    """Compare what ran on one corpus with the first entry that names it or holds its digests.
 
     The first and not the last: an amendment may have been made after the results were seen, so what
-    it changes for a corpus is a deviation, listed like any other.
+    it changes for a corpus is a deviation, listed like any other. A new name makes no new corpus.
+    That the entry came first in time is not compared here: git alone can tell (`proof`).
 
     documents: with questions that are compared; below FEW the interval of record is another one,
                which old entries do not know. None: not asked.
@@ -44,12 +47,12 @@ def standing(
     entries = load(path)
     if not entries:
         return Standing("exploratory", (f"nothing is registered in {path}",), None)
-    counts = counting(entries, corpus)
+    counts = counting(entries, corpus, digests)
     if counts is None:
         return Standing("exploratory", (f"corpus {corpus} is not registered",), None)
-    entry = entries[counts]
-    found = [why for i, why in edited(entries) if i <= counts]
-    if corpus in entry.get("too_late", ()):
+    entry = entries[counts.index]
+    found = [why for i, why in edited(entries) if i <= counts.index]
+    if counts.name in entry.get("too_late", ()):
         found.append(f"{corpus} was registered after the strong embedder had run on it")
     registered, ran = dict(entry["protocol"]), protocol(params, {corpus: digests})
     # One document has no interval by either rule.
@@ -58,7 +61,7 @@ def standing(
             "interval of record: registered none (percentile), ran linearised below "
             f"{FEW} documents"
         )
-    registered["corpora"] = {corpus: registered["corpora"][corpus]}
+    registered["corpora"] = {corpus: _renamed(registered["corpora"][counts.name], counts, corpus)}
     found += _differences(*_comparable(params, registered, ran), "")
     return Standing(
         "exploratory" if found else "confirmatory", tuple(found), entry["parent_commit"]
@@ -71,6 +74,14 @@ def explored(params: Params, entry: Entry) -> list[str]:
     if registered is None:
         return []
     return list(_differences(registered, protocol(params, {})["exploratory"], "exploratory"))
+
+
+def _renamed(its: Mapping[str, Any], counts: Counting, corpus: str) -> Mapping[str, Any]:
+    """A corpus as it was registered, in the folder that its name of now demands: data/NAME."""
+    home, path = f"data/{counts.name}", its.get("path")
+    if isinstance(path, str) and f"{path}/".startswith(f"{home}/"):
+        return {**its, "path": f"data/{corpus}{path.removeprefix(home)}"}
+    return its
 
 
 def _comparable(
@@ -87,10 +98,11 @@ def _comparable(
     _fill(registered, "embedder", ran, EmbedderSettings)
     if "reranker" in ran:
         _fill(registered, "reranker", ran, RerankerSettings)
-    for part, model in (("encoders", EmbedderSettings), ("corpora", CorpusSettings)):
+    for part, model in (("encoders", EmbedderSettings), ("external", ExternalSettings),
+                        ("corpora", CorpusSettings)):
         if isinstance(registered.get(part), Mapping):
             registered[part] = dict(registered[part])
-            for name in registered[part].keys() & ran[part].keys():
+            for name in registered[part].keys() & ran.get(part, {}).keys():
                 _fill(registered[part], name, ran[part], model)
     return registered, ran
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ from spanwise import layout
 from spanwise.documents.records import load_questions
 from spanwise.errors import InputError, RegistrationError
 from spanwise.params import Params
-from spanwise.registration import proof
-from spanwise.registration.compared import counting, explored, short, standing, word
+from spanwise.registration import proof, weights
+from spanwise.registration.compared import explored, short, standing, word
 from spanwise.registration.entries import FILE, Entry, edited, load, register
+from spanwise.registration.named import counting, names_here, ran_already, unseen
 
 ASKED = "dvc repro parse ask"
 
@@ -42,12 +44,17 @@ def documents_of(corpus: str) -> int | None:
     return len({r["doc_id"] for r in rows if r["excluded"] is None and r["base"] is None})
 
 
-def register_now(params: Params, reason: str) -> str:
+def register_now(
+    params: Params, reason: str, dry_run: bool = False, encoder: Path | None = None
+) -> str:
     """Register the corpora of params.yaml, parsed and asked, at the current commit.
 
+    dry_run: check all, write nothing, and show the entry.
+    encoder: the folder of the strong embedder, whose weights' digests go into the entry; None where
+             it is not on this machine.
     returns: what to do next.
-    raises:  RegistrationError outside a git repository; InputError if `parse` or `ask` has not run
-             on a corpus.
+    raises:  RegistrationError outside a git repository, or if it cannot be told on what the strong
+             embedder has run; InputError if `parse` or `ask` has not run on a corpus.
     """
     found = {corpus: digests_of(corpus) for corpus in params.corpora}
     head = proof.git(Path(), "rev-parse", "HEAD")
@@ -55,18 +62,29 @@ def register_now(params: Params, reason: str) -> str:
         raise RegistrationError(
             "no commit to register against; a registration proves its time by git: commit first"
         )
-    named = {corpus for entry in load() for corpus in entry["protocol"]["corpora"]}
-    late = [
-        corpus
-        for corpus in params.corpora
-        if corpus not in named
-        and (layout.cell("embed", corpus, params.primary.embedder) / "vectors.parquet").exists()
-    ]
-    register(params, found, head.stdout.strip(), reason, too_late=late)
+    entries = load()
+    embedder = params.primary.embedder
+    late = {
+        corpus: name
+        for corpus, digests in found.items()
+        # What an entry knows already is held against that entry, whatever this one says.
+        if counting(entries, corpus, digests) is None
+        and (name := ran_already(corpus, digests, embedder)) is not None
+    }
+    entry = register(
+        params, found, head.stdout.strip(), reason, too_late=late, dry_run=dry_run,
+        weights=None if encoder is None else weights.digests(encoder),
+    )
+    if dry_run:
+        shown = _entry(len(entries), entry, None, [*entries, entry])
+        return "\n".join([*shown, f"{FILE} is as it was: this was a dry run"])
     commit = f"  git add {FILE} && git commit -m 'Register the protocol'"
     if late:
+        named = ", ".join(
+            corpus if corpus == name else f"{corpus} (as {name})" for corpus, name in late.items()
+        )
         return (
-            f"{FILE} written, but {params.primary.embedder} has run already on {', '.join(late)}: "
+            f"{FILE} written, but {embedder} has run already on {named}: "
             f"their results stay exploratory. Commit it all the same:\n{commit}"
         )
     return (
@@ -75,9 +93,12 @@ def register_now(params: Params, reason: str) -> str:
     )
 
 
-def amend(params: Params, reason: str) -> str:
+def amend(
+    params: Params, reason: str, dry_run: bool = False, encoder: Path | None = None
+) -> str:
     """Append an entry to a registration that has one.
 
+    dry_run, encoder: as in `register_now`.
     returns: what to do next.
     raises:  RegistrationError without a reason or an entry; see `register_now`.
     """
@@ -87,38 +108,106 @@ def amend(params: Params, reason: str) -> str:
         raise RegistrationError(
             f"{FILE} has no entry to amend; make the first with `spanwise register make`"
         )
-    return register_now(params, reason)
+    return register_now(params, reason, dry_run, encoder)
 
 
-def checked(params: Params, path: Path = FILE) -> tuple[str, bool]:
-    """Each corpus's standing with every difference, and what git proves of its entry.
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a check found. fine: nothing deviates, and git proves the order."""
 
-    returns: lines to read; whether nothing deviates and git proves the order.
+    fine: bool
+    text: str
+    data: Mapping[str, Any]
+
+    def as_json(self) -> str:
+        return json.dumps(self.data, indent=2, ensure_ascii=False)
+
+
+def check(params: Params, path: Path = FILE, encoder: Path | None = None) -> Checked:
+    """Each corpus's standing with every difference, and what git proves of its entry; beside them
+    the corpora that an entry names and that have no results here.
+
+    encoder: the folder of the strong embedder, None where it is not on this machine.
     raises:  RegistrationError if the file is not a registration.
     """
     entries = load(path)
-    lines = [f"{path}: {why}" for _, why in edited(entries)]
-    fine = not lines
+    broken = [why for _, why in edited(entries)]
+    lines = [f"{path}: {why}" for why in broken]
+    fine, corpora = not broken, {}
+    here: dict[str, Mapping[str, str]] = {}
+    compared = _Weights(params, encoder)
     for corpus in params.corpora:
+        resulted = (layout.stage("infer", corpus) / "report.json").exists()
         try:
-            found = standing(params, corpus, digests_of(corpus), path, documents_of(corpus))
+            digests = digests_of(corpus)
+            found = standing(params, corpus, digests, path, documents_of(corpus))
         except RegistrationError:
             raise
         except InputError as error:
             lines.append(f"{corpus}: cannot be compared: {error}")
+            corpora[corpus] = {"standing": None, "reason": str(error)}
             fine = False
+            if resulted:
+                here[corpus] = {}
             continue
+        if resulted:
+            here[corpus] = digests
+        head = len(lines)
         lines.append(f"{corpus}: {found.word}")
         lines += [f"  {difference}" for difference in found.differences]
         fine = fine and not found.differences
-        counts = counting(entries, corpus)
+        counts = counting(entries, corpus, digests)
+        its: dict[str, Any] = {
+            "standing": found.word, "differences": list(found.differences),
+            "entry": None, "registered_as": None, "weights": [], "notes": [], "proven": None,
+            "git": [],
+        }
+        corpora[corpus] = its
         if counts is None:
             continue
-        lines += [f"  note: {note}" for note in explored(params, entries[counts])]
-        proven = proof.proof(entries[counts], corpus, path)
-        lines += [f"  git: entry {counts + 1}: {line}" for line in proven.lines]
-        fine = fine and proven.proven
-    return "\n".join(lines), fine
+        entry, number = entries[counts.index], counts.index + 1
+        if counts.name != corpus:
+            lines.append(f"  registered as {counts.name} in entry {number}")
+        other, notes = compared.with_entry(entry)
+        notes = [*explored(params, entry), *notes]
+        proven = proof.proof(entry, names_here(counts), path)
+        if not proven.proven and not found.differences:
+            lines[head] += " by its settings; that they came first is not proven"
+        lines += [f"  {difference}" for difference in other]
+        lines += [f"  note: {note}" for note in notes]
+        lines += [f"  git: entry {number}: {line}" for line in proven.lines]
+        its |= {"entry": number, "registered_as": counts.name, "weights": other, "notes": notes,
+                "proven": proven.proven, "git": list(proven.lines)}
+        fine = fine and proven.proven and not other
+    without = unseen(entries, here)
+    lines += [f"registered, without results here: {one.name} (entry {one.entry})"
+              for one in without]
+    data = {
+        "fine": fine, "edited": broken, "corpora": corpora,
+        "without_results": [{"corpus": one.name, "entry": one.entry} for one in without],
+    }
+    return Checked(fine, "\n".join(lines), data)
+
+
+class _Weights:
+    """The strong embedder's weights on this machine, read once and only if an entry has some."""
+
+    def __init__(self, params: Params, encoder: Path | None) -> None:
+        self._model = params.embedders[params.primary.embedder].model
+        self._encoder = encoder
+        self._here: dict[str, str] | None = None
+
+    def with_entry(self, entry: Entry) -> tuple[list[str], list[str]]:
+        """Differences from an entry's weights; notes where they cannot be compared."""
+        registered = entry.get("weights")
+        # Another model is a difference of its own.
+        if not registered or entry["protocol"].get("embedder", {}).get("model") != self._model:
+            return [], []
+        if self._encoder is None:
+            return [], [f"weights of {self._model} are not on this machine, and not compared"]
+        if self._here is None:
+            self._here = weights.digests(self._encoder)
+        return weights.differences(registered, self._here), []
 
 
 def as_json(path: Path = FILE) -> str:
@@ -153,6 +242,10 @@ def _entry(i: int, entry: Entry, edit: str | None, entries: list[Entry]) -> Iter
         edit or (short(entry["sha256"]) if held else "none, it is older than digests; git alone "
                  "proves it")
     )
+    if entry.get("weights"):
+        yield "  weights: " + ", ".join(
+            f"{word(name)} {short(its)}…" for name, its in entry["weights"].items()
+        )
     primary = rest.pop("primary", {})
     yield f"  primary cell: {_settings(primary)}"
     yield f"  contrasts: {_pairs(rest.pop('contrasts', {}))}"
@@ -174,8 +267,9 @@ def _entry(i: int, entry: Entry, edit: str | None, entries: list[Entry]) -> Iter
         yield f"    {name}: {_settings(its, digests=True)}"
         if name in entry.get("too_late", ()):
             yield "      registered after the strong embedder had run on it: it confirms nothing"
-        elif counting(entries, name) != i:
-            yield f"      entry {(counting(entries, name) or 0) + 1} names it first, and counts"
+        elif (first := counting(entries, name, its)) is not None and first.index != i:
+            called = "" if first.name == name else f", as {first.name}"
+            yield f"      entry {first.index + 1} names it first{called}, and counts"
     yield "  also fixed:"
     yield from (f"    {part}: {_settings(its)}" for part, its in rest.items())
 

@@ -23,10 +23,11 @@ FILE = Path("registration.json")
 Entry = dict[str, Any]
 
 NEEDED = ("reason", "parent_commit", "protocol")
-KNOWN = (*NEEDED, "too_late", "earlier_sha256", "previous_sha256", "sha256")
+KNOWN = (*NEEDED, "too_late", "weights", "earlier_sha256", "previous_sha256", "sha256")
 MAPPINGS = (
     "contrasts", "primary", "inference", "statistics", "exploratory", "conditions", "embedder",
-    "reranker", "tokens", "encoders", "chunking", "inducers", "prefixes", "retrieval", "corpora",
+    "reranker", "tokens", "encoders", "chunking", "external", "inducers", "prefixes", "retrieval",
+    "corpora",
 )
 LISTS = ("measures", "exclusions")
 
@@ -101,6 +102,9 @@ def _complaint(entry: Any) -> str | None:
         listed = entry.get(key, [])
         if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
             return f"{key} is no list of {of}"
+    weights = entry.get("weights", {})
+    if not isinstance(weights, dict) or not all(isinstance(v, str) for v in weights.values()):
+        return "weights is no mapping of files to digests"
     fixed = entry["protocol"]
     if not isinstance(fixed, dict):
         return "protocol is no mapping"
@@ -180,13 +184,16 @@ def _held(entry: Mapping[str, Any]) -> list[str]:
 
 def register(
     params: Params, digests: Mapping[str, Mapping[str, str]], parent_commit: str, reason: str,
-    path: Path = FILE, too_late: Collection[str] = (),
-) -> None:
+    path: Path = FILE, too_late: Collection[str] = (), dry_run: bool = False,
+    weights: Mapping[str, str] | None = None,
+) -> Entry:
     """Append an entry; earlier ones stay, byte for byte.
 
     too_late: corpora on which the strong embedder has run already; the entry says so, and it will
               confirm nothing about them.
-
+    dry_run:  check all and write nothing.
+    weights:  file -> SHA-256 of the strong embedder's weights, where they are at hand.
+    returns:  the entry.
     raises: RegistrationError if nothing changed, if an amendment has no reason, or if an entry was
             edited, whose digest a further one would vouch for.
     """
@@ -205,13 +212,16 @@ def register(
         "reason": reason.strip() or "first registration",
         "parent_commit": parent_commit,
         **({"too_late": sorted(too_late)} if too_late else {}),
+        **({"weights": dict(weights)} if weights else {}),
         "protocol": made,
     }
     if entries and not any(map(_signed, entries)):
         entry["earlier_sha256"] = [digest(old) for old in entries[:-1]]
     entry["previous_sha256"] = digest(entries[-1]) if entries else None
     entry["sha256"] = digest(entry)
-    schemas.write_text(path, _appended(path, entry, bool(entries)))
+    if not dry_run:
+        schemas.write_text(path, _appended(path, entry, bool(entries)))
+    return entry
 
 
 def _appended(path: Path, entry: Entry, follows: bool) -> str:

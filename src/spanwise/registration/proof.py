@@ -1,4 +1,5 @@
-"""What git's history proves: that an entry was committed before its corpus had results.
+"""What git's history proves: that an entry was committed before its corpus had results, under any
+name that is known for it.
 
 Only of the history that there is. A person who rewrites it can prove anything, so what was
 published, or signed by others, is worth more.
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,10 +46,11 @@ def git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
             from None
 
 
-def proof(entry: Entry, corpus: str, path: Path) -> Proof:
+def proof(entry: Entry, names: Collection[str], path: Path) -> Proof:
     """What git proves of the entry that counts for a corpus.
 
-    path: the registration; dvc.lock lies beside it.
+    names: all that the corpus is or was called; results under any of them are its results.
+    path:  the registration; dvc.lock lies beside it.
     """
     folder = path.resolve().parent
     try:
@@ -63,14 +65,19 @@ def proof(entry: Entry, corpus: str, path: Path) -> Proof:
     lines = []
     committed = _text(folder, "HEAD", path.name)
     commits = _standing_in(folder, path.name, digest(entry))
-    if committed is None or not commits:
+    if committed is None:
         lines.append(f"the entry is not committed: git add {path.name} && git commit")
+    elif not commits:
+        lines.append(
+            f"no commit holds the entry as it stands: one that is new is committed, one that was "
+            f"edited is restored by git checkout -- {path.name}"
+        )
     elif committed != _newlines(path.read_bytes().decode("utf-8")):
         lines.append(
             f"{path.name} differs from what is committed: git diff {path.name} shows it; commit an "
             "amendment, undo anything else"
         )
-    results = _first_results(folder, corpus)
+    results = _first_results(folder, names)
     lines += _order(folder, commits, results)
     if lines:
         return Proof(False, tuple(lines))
@@ -82,7 +89,7 @@ def proof(entry: Entry, corpus: str, path: Path) -> Proof:
     where = f"{LOCK} and artifacts"
     state = (
         f"its results in {where} are not committed yet: once they are, their commit shows the order"
-        if _uncommitted(folder, corpus) else "it has no results yet"
+        if _uncommitted(folder, names) else "it has no results yet"
     )
     return Proof(True, (f"committed in {short(entered)}; {state}",))
 
@@ -131,9 +138,9 @@ def _standing_in(folder: Path, name: str, wanted: str) -> list[str]:
     return found
 
 
-def _first_results(folder: Path, corpus: str) -> list[str]:
+def _first_results(folder: Path, names: Collection[str]) -> list[str]:
     """Commits in which dvc.lock holds results of a corpus and in no parent, oldest first."""
-    pattern = _stage(corpus)
+    pattern = _stages(names)
     listed = git(
         folder, "log", "--full-history", "-m", "--topo-order", "--reverse", "--format=%H %P",
         "--text", f"-G{pattern}", *REFS, "--", LOCK,
@@ -149,18 +156,26 @@ def _first_results(folder: Path, corpus: str) -> list[str]:
     return found
 
 
-def _stage(corpus: str) -> str:
-    """What dvc.lock holds once `infer` has run on a corpus, as a pattern for git and Python."""
-    return rf"^  ['\"]?infer@{corpus}['\"]?:"
+def _stages(names: Collection[str]) -> str:
+    """What dvc.lock holds once `infer` has run under any name, as a pattern for git and Python."""
+    return rf"^  ['\"]?infer@({'|'.join(_usable(names))})['\"]?:"
 
 
-def _uncommitted(folder: Path, corpus: str) -> bool:
+def _usable(names: Collection[str]) -> list[str]:
+    """Names that params.yaml takes; under any other no stage ever ran."""
+    return [name for name in sorted(names) if re.fullmatch(r"[a-z0-9-]+", name)]
+
+
+def _uncommitted(folder: Path, names: Collection[str]) -> bool:
     """Whether results lie here that no commit has."""
     lock = folder / LOCK
     there = lock.exists() and re.search(
-        _stage(corpus), lock.read_text(encoding="utf-8", errors="replace"), re.M
+        _stages(names), lock.read_text(encoding="utf-8", errors="replace"), re.M
     )
-    return bool(there) or (folder / "artifacts" / "infer" / corpus / "report.json").exists()
+    return bool(there) or any(
+        (folder / "artifacts" / "infer" / name / "report.json").exists()
+        for name in _usable(names)
+    )
 
 
 def _text(folder: Path, commit: str, name: str) -> str | None:

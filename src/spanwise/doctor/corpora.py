@@ -104,10 +104,11 @@ def _closed(its: CorpusSettings, path: Path) -> Path | None:
 
 def _read(its: CorpusSettings, path: Path) -> tuple[Corpus, list[dict[str, Any]]]:
     """Both splits, as `parse` reads them; the study's with its questions as rows."""
-    from spanwise.corpora.readers import read_split
+    from spanwise.corpora.apart import both
 
-    corpus = read_split(its.reader, path, options=its.options)
-    question_table(read_split(its.reader, path, options=its.options, split="sweep"))
+    found = both(its.model_copy(update={"path": str(path)}))
+    corpus = found["study"]
+    question_table(found["sweep"])
     if not corpus.documents:
         raise CorpusError(f"{path}: no document in it; expected at least one")
     return corpus, question_table(corpus)[0].to_pylist()
@@ -248,6 +249,7 @@ def registered(params: Params, seen: Seen) -> list[Finding]:
     """Whether what runs on a corpus is what was registered; nothing before `parse` and `ask`."""
     from spanwise.registration import standing
     from spanwise.registration.door import digests_of, documents_of
+    from spanwise.registration.named import ran_already
 
     place = f"registration {seen.name}"
     try:
@@ -263,7 +265,10 @@ def registered(params: Params, seen: Seen) -> list[Finding]:
                         "primary cell; `spanwise register check` asks git for the order")]
     if found.parent_commit is None:
         embedder = params.primary.embedder
-        late = (layout.cell("embed", seen.name, embedder) / "vectors.parquet").exists()
+        try:
+            late = ran_already(seen.name, digests, embedder) is not None
+        except RegistrationError as error:
+            return [Finding(place, NOTE, str(error), "")]
         return [Finding(
             place, NOTE, f"{found.differences[0]}: results are exploratory" + (
                 f", and stay so, for {embedder} has run" if late else ""

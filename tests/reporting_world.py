@@ -18,6 +18,7 @@ import yaml
 
 from spanwise import layout, params, schemas
 from spanwise.chunking.chunks import Chunk, chunk_corpus
+from spanwise.chunking.external import chunk_external
 from spanwise.documents.model import Builder, Corpus, Document, Question
 from spanwise.documents.records import document_tables, question_table
 from spanwise.labelling import label
@@ -159,7 +160,12 @@ def _corpus(
     _json(root / layout.stage("induce", name), {"inducer": "segmenter", "usable": len(texts)})
     trees = {"native": native, "induced": induced}
     chunks, report = chunk_corpus(texts, trees, words(), study.chunking)
-    rows = [_row(chunk) for chunk in chunks]
+    others, counts = chunk_external(
+        study.external, texts, trees, words(), study.chunking,
+        report["segmentations"]["fixed"]["mean_tokens"],
+    )
+    report["segmentations"] |= counts
+    rows = [_row(chunk) for chunk in [*chunks, *others]]
     table = schemas.table(schemas.CHUNKS, rows)
     schemas.write(root / layout.stage("chunk", name) / "chunks.parquet", schemas.CHUNKS, table)
     _json(root / layout.stage("chunk", name), report)
@@ -363,7 +369,7 @@ def _retrieve(
                 i for e in question["evidence"] for i in homes[e["doc_id"]]
                 if e["start"] < mine[i]["end"] and mine[i]["start"] < e["end"]
             ]] = 1.0
-            lean = LEANING[name] + 0.6 * (cell == "mpnet")
+            lean = LEANING.get(name, 1.0) + 0.6 * (cell == "mpnet")
             noise = rng.normal(size=len(among)) + gold[among] * lean
             best = np.argsort(-noise)[: study.retrieval.depth]
             columns["condition"] += [name] * len(best)

@@ -14,12 +14,12 @@ import pytest
 
 from spanwise import schemas
 from spanwise.params import Params
-from spanwise.reporting import checks_tables, exploratory, files, sections
+from spanwise.reporting import checks_tables, exploratory, files, replication, sections
 from spanwise.reporting.cells import cells_of
 from spanwise.reporting.gather import CorpusRecord, gather
 from spanwise.reporting.judgement import Judgement
 from spanwise.reporting.page import page as whole
-from spanwise.reporting.replication import Outcome, verdict
+from spanwise.reporting.replication import Outcome, independent, verdict
 from spanwise.reporting.terminal import verdicts
 from spanwise.reporting.verdict import contrast_rows, primary_cell, told
 from spanwise.statistics.families import inferred
@@ -71,17 +71,22 @@ def lines(text: str) -> list[dict[str, str]]:
 
 # ---------------------------------------------------------------- over corpora
 
-SAYS: Mapping[str, tuple[str, float]] = {
-    "+": ("difference", 0.02), "-": ("difference", -0.02), "+within": ("both", 0.005),
-    "same": ("equivalent", 0.001), "+open": ("undetermined", 0.02),
-    "-open": ("undetermined", -0.02), "nought": ("undetermined", 0.0), "absent": ("absent", 0.0),
+SAYS: Mapping[str, tuple[str, float, float]] = {
+    "+": ("difference", 0.02, 0.006), "-": ("difference", -0.02, 0.006),
+    "++": ("difference", 0.2, 0.006), "+within": ("both", 0.005, 0.001),
+    "-within": ("both", -0.005, 0.001), "same": ("equivalent", 0.001, 0.004),
+    "near": ("equivalent", 0.006, 0.004), "+open": ("undetermined", 0.02, 0.02),
+    "-open": ("undetermined", -0.02, 0.02), "-wide": ("undetermined", -0.02, 0.05),
+    "nought": ("undetermined", 0.0, 0.02), "absent": ("absent", 0.0, 0.0),
 }
+"""Verdict, difference and standard error."""
 
 
 def outcome(corpus: str, kind: str) -> Outcome:
-    state, delta = SAYS[kind]
-    row = {"delta": None if state == "absent" else delta}
-    return Outcome(corpus, row, Judgement(state, False, None))  # type: ignore[arg-type]
+    state, delta, se = SAYS[kind]
+    row = {"delta": None if state == "absent" else delta, "se": se}
+    says = Judgement(state, False, None)  # type: ignore[arg-type]
+    return Outcome(corpus, row, says, 0.07 if kind == "+open" else None)
 
 
 @pytest.mark.parametrize(("kinds", "word"), [
@@ -89,12 +94,17 @@ def outcome(corpus: str, kind: str) -> Outcome:
     (["+", "+within", "+open"], "replicated"),
     (["same", "same"], "replicated"),            # that nothing matters replicates as well
     (["+within", "same"], "replicated"),         # both say that nothing matters
-    (["+", "-"], "corpus-dependent"),
-    (["+", "same"], "corpus-dependent"),
+    (["+within", "-within"], "replicated"),      # whatever the signs: neither matters
+    (["+", "++"], "replicated"),                 # of different sizes, but in one direction
+    (["+", "-"], "corpus-dependent"),            # .04 / (.006 sqrt 2) = 4.7
+    (["+", "same"], "corpus-dependent"),         # .019 / sqrt(.006^2 + .004^2) = 2.6
     (["+", "+", "same"], "corpus-dependent"),    # a conflict outweighs any number that agree
+    (["++", "+open"], "corpus-dependent"),       # .18 / sqrt(.006^2 + .02^2) = 8.6
+    (["+", "near"], "underpowered"),             # .014 / .0072 = 1.94: maybe one and the same
     (["+", "+open"], "underpowered"),            # significant and not significant is no conflict
-    (["+", "+", "-open"], "underpowered"),
+    (["+", "+", "-open"], "underpowered"),       # .04 / sqrt(.006^2 + .02^2) = 1.9
     (["+", "+", "nought"], "underpowered"),
+    (["-wide", "same"], "underpowered"),
     (["+open", "+open"], "underpowered"),
     (["same", "+open"], "underpowered"),
     (["+", "absent"], None),
@@ -107,14 +117,56 @@ def test_what_a_contrast_over_corpora_is_called(kinds: list[str], word: str | No
     assert verdict(outcomes[::-1])[0] == word
 
 
+def test_what_is_not_settled_says_how_much_could_be_found() -> None:
+    _, reason = verdict([outcome("a", "+open"), outcome("b", "same"), outcome("c", "+open")])
+    assert reason == (
+        "not settled: of 3 corpora significant on none, equivalent on 1; power at the margin 7% on "
+        "a, unknown on b and 7% on c")
+    _, reason = verdict([outcome("a", "+"), outcome("b", "same")])
+    assert reason == (
+        "+0.020 (difference) on a and +0.001 (equivalent) on b, 2.6 standard errors apart")
+
+
+def elsewhere(record: CorpusRecord, name: str, own: int = 99) -> CorpusRecord:
+    """The same figures under another name; the texts of its first `own` documents are its own."""
+    documents = {
+        doc: {**row, "body_sha256": f"{name}-{doc}"} if i < own else row
+        for i, (doc, row) in enumerate(record.documents.items())
+    }
+    return replace(record, name=name, documents=documents)
+
+
+def test_corpora_that_share_a_document_count_as_one(harbour: CorpusRecord) -> None:
+    first = next(iter(harbour.documents))
+    made = elsewhere(harbour, "part", 6)
+    part = replace(made, documents={
+        doc: row for doc, row in made.documents.items() if doc != first})
+    text = replication.part([part, harbour], SETTINGS)
+    assert "Left out: part, for it shares 2 documents with harbour." in text
+    assert "So nothing here is said to replicate" in text
+    quay = elsewhere(harbour, "quay")
+    records = [part, harbour, quay]
+    kept, left = independent(records, SETTINGS)
+    assert [r.name for r in kept] == ["harbour", "quay"] and list(left) == ["part"]
+    rows = lines(files.tables(records, SETTINGS)["replication.csv"])
+    assert {row["corpus"] for row in rows} == {"harbour", "quay"}
+    assert json.loads(files.metrics(records, SETTINGS))["over corpora"]["left_out"] == left
+    assert "Left out: part" in replication.part(records, SETTINGS)
+    # Texts without words are equal everywhere.
+    empty = {"body_sha256": "nothing", "words": 0}
+    bare = [replace(r, documents={**r.documents, "blank": {**r.documents[first], **empty}})
+            for r in (harbour, quay)]
+    assert independent(bare, SETTINGS)[1] == {}
+
+
 def test_replication_leaves_demonstrations_out(root: Path, harbour: CorpusRecord) -> None:
     toy = gather(root, "toy", SETTINGS)
     alone = Page(whole([harbour, toy], SETTINGS)).text("corpora")
     assert "at least 2 corpora that are no demonstrations; here is 1 such corpus (harbour)" in alone
     assert "Left out as a demonstration: toy" in alone
-    records = [harbour, replace(harbour, name="quay"), toy]
+    records = [harbour, elsewhere(harbour, "quay"), toy]
     text = Page(whole(records, SETTINGS)).text("corpora")
-    # The same corpus twice: what it shows is shown twice, and an absent contrast by none.
+    # The same figures twice: what they show is shown twice, and an absent contrast by none.
     assert "C1, organisation against contexts: not answered , no corpus has it" in text
     found = {r["name"]: told(harbour, r, SETTINGS).state
              for r in contrast_rows(harbour, SETTINGS, PRIMARY)}
@@ -187,12 +239,79 @@ def test_cautions_stand_over_the_contrasts(harbour: CorpusRecord) -> None:
         if key[:2] == PRIMARY and key[4] in ("C2", "C3") else {**check, "cautions": []}
         for key, check in harbour.checks.items()})
     html = whole([warned], SETTINGS)
-    assert html.count("C2, C3: few documents differ.") == 1
+    assert html.count("C2, C3 in mpnet: few documents differ.") == 1
     assert html.index("Trust these intervals less") < html.index('id="forest-harbour"')
     assert "few documents differ" in verdicts([warned], SETTINGS, Path("x"))
     rows = lines(files.tables([warned], SETTINGS)["checks.csv"])
     assert {row["name"] for row in rows if row["cautions"]} == {"C2", "C3"}
     assert "Trust these intervals less" not in whole([replace(warned, checks={})], SETTINGS)
+    # Those of the other cell too, each named by its cell.
+    other = replace(harbour, checks={
+        key: {**check, "cautions": ["one is large"] if key[3:] == ("contrast", "C4") else []}
+        for key, check in harbour.checks.items()})
+    text = Page(whole([other], SETTINGS)).text("c-harbour")
+    assert "C4 in mpnet; C4 in minilm: one is large." in text
+
+
+def test_cautions_of_types_and_of_connected_documents_stand_with_their_tables(
+    harbour: CorpusRecord,
+) -> None:
+    def warned(family: str, contrasts: Any = harbour.contrasts) -> CorpusRecord:
+        found = {
+            (*key[:3], family, key[4]): {**check, "family": family, "cautions": ["few differ"]}
+            for key, check in harbour.checks.items() if key[:2] == PRIMARY
+            and key[3:] == ("contrast", "C2")}
+        return replace(harbour, contrasts=contrasts, checks=found)
+
+    shown = Page(exploratory.types(warned("type:factoid"), SETTINGS)).text()
+    assert "Holm p within the type" in shown
+    assert "C2 of factoid in mpnet: few differ." in shown
+    joined = [{**r, "family": "connected"} for r in contrast_rows(harbour, SETTINGS, PRIMARY)]
+    html = whole([warned("connected", [*harbour.contrasts, *joined])], SETTINGS)
+    start = html.index("Sensitivity: documents that share")
+    assert "C2 in mpnet: few differ." in html[start : html.index("</details>", start)]
+    assert html.count("C2 in mpnet: few differ.") == 1
+
+
+def test_where_a_verdict_hangs_on_the_test_the_page_says_so(harbour: CorpusRecord) -> None:
+    shown = {r["name"]: r for r in contrast_rows(harbour, SETTINGS, ("minilm", "none"))}
+    name = next(n for n, r in shown.items() if r["p_holm"] is not None and r["p_holm"] < 0.05)
+    doubted = replace(harbour, checks={
+        key: {**check, "linear_p_holm": 0.001, "flip_p_holm": 0.078}
+        if key[0] == "minilm" and key[3:] == ("contrast", name) else check
+        for key, check in harbour.checks.items()})
+    text = Page(whole([doubted], SETTINGS)).text("c-harbour")
+    said = f"{name} in minilm: difference; by sign flips it would be undetermined: Holm p 0.078."
+    assert said in text and "undetermined by sign flips" in text
+    rows = lines(files.tables([doubted], SETTINGS)["contrasts.csv"])
+    told_of = {(r["embedder"], r["name"]): r["hangs"] for r in rows if r["hangs"]
+               and r["family"] == "contrast"}
+    assert told_of["minilm", name] == "by sign flips it would be undetermined: Holm p 0.078"
+    metrics = json.loads(files.metrics([doubted], SETTINGS))["harbour"]["minilm"]["contrasts"]
+    assert "by sign flips" in metrics[name]["hangs"]
+
+
+def test_least_squares_neither_converges_nor_fails_to(harbour: CorpusRecord) -> None:
+    def shown(**changes: Any) -> str:
+        record = replace(harbour, mixed=[{**m, **changes} for m in harbour.mixed])
+        return Page(checks_tables.beside(record, SETTINGS, "contrast")).text()
+
+    # One question a document: no variance between documents, and no iteration.
+    plain = shown(model="paired", converged=None, share=None, optimizer="least squares")
+    assert "not converged" not in plain and "least squares" in plain
+    assert "not converged" in shown(converged=False)
+
+
+def test_an_equivalence_that_does_not_count_is_called_unsure(harbour: CorpusRecord) -> None:
+    def said(unsure: bool) -> list[str]:
+        rows = [{**r, "ci90_low": -0.004, "ci90_high": 0.004} if r["delta"] is not None else r
+                for r in harbour.contrasts]
+        checks = {key: {**c, "equivalence_unsure": unsure} for key, c in harbour.checks.items()}
+        html = checks_tables.beside(
+            replace(harbour, contrasts=rows, checks=checks), SETTINGS, "contrast")
+        return [word for word in ("yes", "no", "unsure") if f"<td>{word}</td>" in html]
+
+    assert said(False) == ["yes"] and said(True) == ["unsure"]
 
 
 def test_tables_of_results_say_how_their_lines_may_be_read(harbour: CorpusRecord) -> None:

@@ -26,6 +26,8 @@ from spanwise.errors import InputError
 from spanwise.params import MEASURES
 from spanwise.reporting import report
 from spanwise.reporting.figures import Mark, Scale, scale, strip
+from spanwise.reporting.files import metrics as metrics_of
+from spanwise.reporting.files import tables
 from spanwise.reporting.gather import CorpusRecord, gather
 from spanwise.reporting.judgement import DETECTABLE, judge
 from spanwise.reporting.markup import data, esc, interval, probability, signed
@@ -85,8 +87,11 @@ def row(**changes: Any) -> dict[str, Any]:
 
 
 def check(**changes: Any) -> dict[str, Any]:
-    """What stands beside it, as far as words are made of it."""
-    return {"detectable": 0.028, "questions_needed": 1413, "cautions": []} | changes
+    """What stands beside it, as far as words are made of it; every test says what is of record."""
+    return {
+        "detectable": 0.028, "questions_needed": 1413, "equivalence_unsure": False, "cautions": [],
+        "linear_p_holm": None, "flip_p_holm": None,
+    } | changes
 
 
 def test_a_contrast_is_a_difference_by_holms_p() -> None:
@@ -101,6 +106,66 @@ def test_a_contrast_is_equivalent_within_the_open_margin() -> None:
     assert judge(none, check(), SETTINGS).state == "equivalent"
     assert judge(none | {"ci90_high": 0.01}, check(), SETTINGS).state == "undetermined"
     assert judge(row(ci90_low=0.001, ci90_high=0.009), check(), SETTINGS).state == "both"
+
+
+def test_an_interval_that_is_known_to_lie_too_near_zero_shows_no_equivalence() -> None:
+    rare = check(equivalence_unsure=True, cautions=["only 6 of 30 documents show any difference"])
+    none = row(p_holm=1.0, delta=0.001, ci90_low=-0.0099, ci90_high=0.0099)
+    said = sentence(none, rare, SETTINGS)
+    assert said.state == "undetermined"
+    assert said.answer == (
+        "Undetermined. The 90% interval lies within the margin, but only 6 of 30 documents show "
+        "any difference.")
+    assert "documents show" not in said.figures  # told once
+    # A difference stays one, but is not said to be small.
+    within = row(ci90_low=0.001, ci90_high=0.009)
+    assert judge(within, rare, SETTINGS).state == "difference"
+    # What does not lie within the margin is undetermined for the usual reason.
+    assert judge(row(p_holm=1.0), rare, SETTINGS).reason is None
+
+
+def test_a_verdict_says_by_what_it_would_be_another_one() -> None:
+    found = row(p_holm=0.043)
+    both = check(linear_p_holm=0.081, flip_p_holm=0.078)
+    assert sentence(found, both, SETTINGS).figures.endswith(
+        "; by Student's interval it would be undetermined: Holm p 0.081; by sign flips it would be "
+        "undetermined: Holm p 0.078")
+    agree = sentence(found, check(linear_p_holm=0.049, flip_p_holm=0.04), SETTINGS)
+    assert agree.doubts == ()
+    missed = sentence(row(p_holm=0.06), check(linear_p_holm=0.07, flip_p_holm=0.02), SETTINGS)
+    assert missed.doubts == ("by sign flips it would be a difference: Holm p 0.020",)
+    # Student's interval of its own record has no other to be held against.
+    few = sentence(row(interval="linearised", p_holm=0.043, n_documents=20), both, SETTINGS)
+    assert few.doubts == ("by sign flips it would be undetermined: Holm p 0.078",)
+    # Four contrasts over six documents: 4 x 2/2^6 = .125.
+    five = row(interval="linearised", p_holm=0.02, n_documents=6)
+    assert sentence(five, check(flip_p_holm=0.13), SETTINGS).doubts == (
+        "by sign flips it would be undetermined: Holm p 0.130, and 6 documents allow none below "
+        "0.12",)
+
+
+def test_equivalence_may_hang_on_the_interval_too() -> None:
+    # t(.95, 29) = 1.699: .002 +- 1.699 x .005 = [-.0065, .0105], beyond the margin of .01.
+    narrow = row(p_holm=1.0, delta=0.002, ci90_low=-0.006, ci90_high=0.0099, se=0.005)
+    said = sentence(narrow, check(linear_p_holm=1.0, flip_p_holm=1.0), SETTINGS)
+    assert said.state == "equivalent"
+    assert said.doubts == (
+        "by Student's interval it would be undetermined: 90% interval [−0.006, +0.010]",)
+    rare = check(linear_p_holm=1.0, equivalence_unsure=True, cautions=["rare"])
+    assert sentence(narrow, rare, SETTINGS).doubts == ()  # neither counts
+
+
+def test_a_p_that_crosses_five_percent_over_connected_documents_is_told() -> None:
+    found = row(p=0.012, p_holm=0.048)
+    joined = row(family="connected", p=0.09, p_holm=0.36)
+    assert sentence(found, check(), SETTINGS, joined=joined).figures.endswith(
+        "; with documents that share evidence as one cluster p is 0.090 and Holm p is 0.360")
+    holm = sentence(found, check(), SETTINGS, joined=joined | {"p": 0.02, "p_holm": 0.08})
+    assert holm.doubts == ("with documents that share evidence as one cluster Holm p is 0.080",)
+    same = sentence(found, check(), SETTINGS, joined=joined | {"p": 0.01, "p_holm": 0.04})
+    assert same.doubts == ()
+    one = joined | {"n_documents": 1, "p": None, "p_holm": None}
+    assert "all one cluster" in sentence(found, check(), SETTINGS, joined=one).figures
 
 
 def test_underpowered_is_what_would_be_missed_more_than_once_in_five() -> None:
@@ -323,6 +388,10 @@ def test_a_new_contrast_gets_words_of_its_own_conditions() -> None:
 def test_numbers_as_text() -> None:
     assert signed(-0.0004) == "0.000" and signed(0.0126) == "+0.013" and signed(None) == "–"
     assert interval(None, None) == "–" and interval(-0.1, 0.1) == "[−0.100, +0.100]"
+    # An edge beside zero says on which side; zero itself lies on none.
+    assert interval(-0.0346, 0.0004) == "[−0.035, +0.000]"
+    assert interval(-0.0, 1) == "[0.000, +1.000]"
+    assert interval(-0.0004, 0.0346) == "[−0.000, +0.035]"
     # 0 of 10,000 draws: p < 2/10,000, and Holm's factor is at most the family's 4.
     assert probability(0.0, 10_000) == "< 0.0002" and probability(0.0, 10_000, 4) == "< 0.0008"
     assert probability(0.0004, 10_000) == "0.0004" and probability(0.2, 10_000) == "0.200"
@@ -708,6 +777,51 @@ def test_metrics_are_the_tables_figures(root: Path, metrics: dict[str, Any]) -> 
             assert all(told[key] == found[key] for key in ("delta", "ci_low", "p_holm"))
             absent = found["status"] == "absent"
             assert told["standing"] == ("absent" if absent else found["standing"])
+
+
+def test_a_p_of_nought_stands_beside_its_bound(harbour: CorpusRecord) -> None:
+    from dataclasses import replace
+
+    drawn = replace(harbour, contrasts=[
+        {**r, "interval": "percentile", "p": 0.0, "p_holm": 0.0 if r["family"] != "dose" else None}
+        if r["name"] in ("C2", "A3-A2", "depth-induced") else r for r in harbour.contrasts])
+    # 2/400 draws, times four contrasts or all steps; a slope has no Holm's p.
+    steps = round(len(SETTINGS.steps) * 0.005, 3)
+    expected = {"C2": (0.005, 0.02), "A3-A2": (0.005, steps), "depth-induced": (0.005, None)}
+    told = json.loads(metrics_of([drawn], SETTINGS))["harbour"]["mpnet"]["contrasts"]
+    assert {name: (c["p_below"], c.get("p_holm_below")) for name, c in told.items()
+            if "p_below" in c} == expected
+    rows = list(csv.DictReader(io.StringIO(tables([drawn], SETTINGS)["contrasts.csv"])))
+    assert {(r["name"], r["p_bound"], r["p_holm_bound"]) for r in rows if r["p_bound"]} == {
+        (name, str(p), str(q or "")) for name, (p, q) in expected.items()}
+    assert {r["name"] for r in rows if not r["p_bound"]}.isdisjoint(expected)
+
+
+def test_metrics_say_what_each_contrast_comes_to(
+    metrics: dict[str, Any], harbour: CorpusRecord
+) -> None:
+    seen = set()
+    for found in harbour.contrasts:
+        if (found["measure"], found["family"]) != ("cov_ndcg@10", "contrast"):
+            continue
+        told, its = metrics["harbour"][found["embedder"]]["contrasts"][found["name"]], harbour.check
+        assert told["verdict"] == judge(found, its(found), SETTINGS).words
+        assert (told["interval"], told["ci90_low"]) == (found["interval"], found["ci90_low"])
+        cautions = (its(found) or {"cautions": []})["cautions"]
+        assert told.get("cautions", "") == "; ".join(cautions)
+        seen |= {*cautions, told["verdict"]}
+    assert {"absent", "difference"} < seen and "verdict" not in (
+        metrics["harbour"]["mpnet"]["contrasts"]["depth-induced"])
+
+
+def test_figures_of_tables_hold_no_rounding_noise(harbour: CorpusRecord) -> None:
+    from dataclasses import replace
+
+    noisy = replace(harbour, checks={
+        key: {**check, "equivalence_power": 7e-18, "icc": 0.1 + 0.2}
+        for key, check in harbour.checks.items()})
+    told = csv.DictReader(io.StringIO(tables([noisy], SETTINGS)["checks.csv"]))
+    assert {(r["equivalence_power"], r["icc"]) for r in told} == {("0.0", "0.3")}
 
 
 def test_metrics_hold_no_nan_and_a_reason_for_every_null(metrics: dict[str, Any]) -> None:

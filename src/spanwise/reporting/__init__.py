@@ -14,10 +14,12 @@
     methods     how to read the page, and versions
     units       the study of exact evidence units: its part of the page, from units_verdict (words),
                 units_tables and units_plots
+    sweep_tables what sweeps found: trials, importance, slices
     asked       where the questions come from, and the funnel of written ones
     questions   the questions behind each number, as data that the page opens lazily
     page        the whole page: page.html; page.css, questions.css; page.js (shared), copy.js
                 (tables), table.js (the list of questions), view.js (one question), start.js
+    registered  other names of corpora in the registration, and corpora without results
     files       metrics.json, plots/*.csv, tables/*.csv
     terminal    the verdicts as text, for the end of a run
     build       report(): all of it

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from spanwise.params import Params
-from spanwise.reporting.cells import Cell, cell_name, dense_cells
+from spanwise.reporting.cells import Cell, cell_name, cells_of, dense_cells
 from spanwise.reporting.gather import CorpusRecord, Row
-from spanwise.reporting.judgement import degenerate
+from spanwise.reporting.judgement import degenerate, family_size, judge
 from spanwise.reporting.markup import (
     NONE,
     count,
@@ -20,13 +20,16 @@ from spanwise.reporting.markup import (
     tag,
 )
 from spanwise.reporting.tables import cell_head, heads, number, table
-from spanwise.reporting.verdict import contrast_rows
+from spanwise.reporting.verdict import contrast_rows, hanging
+from spanwise.statistics.linearised import FEW
 from spanwise.statistics.power import ALPHA, MOST, POWER
 
 INTERVALS = (
     "All 95%. What is of record decides; the others show whether the answer hangs on how the "
-    "interval was made. Sign flips: the share of sign patterns, all differences of a document "
-    "flipped together, whose mean lies at least as far from zero."
+    "interval was made. Linearised: Student's interval. Sign flips: the share of sign patterns, "
+    "all differences of a document flipped together, whose mean lies at least as far from zero. "
+    "Each Holm p is over the same family. Below {few} documents percentiles are too narrow, and no "
+    "verdict is held against them."
 )
 POWERS = (
     "For a true difference of {margin}, the registered margin, at the first step of Holm's "
@@ -37,7 +40,8 @@ POWERS = (
 )
 EQUALS = (
     "Equivalent: the 90% interval lies within ±{margin}; each contrast by itself, without Holm's "
-    "correction. Power and what it would take: for conditions that are truly equal."
+    "correction. Unsure: it lies there, and a caution says that it does so too often in such data: "
+    "it counts for nothing. Power and what it would take: for conditions that are truly equal."
 )
 MODELS = (
     "Stacked, the published study's: score ~ condition + (1 | document), two rows a question. "
@@ -60,9 +64,11 @@ def beside(record: CorpusRecord, params: Params, family: str) -> str:
     powers = POWERS.format(margin=margin, level=level, often=POWER)
     return (
         _table(record, params, found, "Other intervals and tests", [
-            "Contrast", "Of record", "Interval of record", "Percentile", "p", "BCa", "Linearised",
-            "p", "Sign flips p"], _intervals)
-        + tag("p", esc(INTERVALS), class_="soft")
+            "Contrast", "Of record", "Interval of record", "Holm p of record", "Linearised Holm p",
+            "Sign flips Holm p", "Linearised", "Linearised p", "Sign flips p", "Percentile",
+            "Percentile p", "BCa"], _intervals)
+        + tag("p", esc(INTERVALS.format(few=FEW)), class_="soft")
+        + _hanging(record, params, found)
         + _table(record, params, found, f"Power for a difference of {margin}", [
             "Contrast", "Standard error", "Intraclass correlation", "Design effect", "Power",
             "Detectable", "Documents it takes", "Questions it takes"], _powers)
@@ -78,17 +84,36 @@ def beside(record: CorpusRecord, params: Params, family: str) -> str:
     )
 
 
-def cautions(record: CorpusRecord, params: Params, cell: Cell) -> list[str]:
-    """Reasons to trust intervals of one cell less, as sentences; a reason that several contrasts
-    share is told once."""
-    by_reason: dict[str, list[str]] = {}
-    for family in ("contrast", "step"):
-        for row in contrast_rows(record, params, cell, family):
-            check = record.check(row)
-            for reason in check["cautions"] if check else ():
-                by_reason.setdefault(reason, []).append(row["name"])
-    return [f"{', '.join(names)}: {reason}." for reason, names in by_reason.items()]
+def cautions(record: CorpusRecord, params: Params, families: Sequence[str]) -> list[str]:
+    """Reasons to trust intervals less, as sentences, those of the primary cell first; a reason that
+    several contrasts share is told once, with each of them and its cell."""
+    found: dict[str, dict[Cell, list[str]]] = {}
+    for cell in cells_of(record, params):
+        for family in families:
+            within = f" of {family.removeprefix(TYPE)}" if family.startswith(TYPE) else ""
+            for row in contrast_rows(record, params, cell, family):
+                check = record.check(row)
+                for reason in check["cautions"] if check else ():
+                    names = found.setdefault(reason, {}).setdefault(cell, [])
+                    names.append(f"{row['name']}{within}")
+    return [
+        "; ".join(f"{', '.join(names)} in {cell_name(cell)}" for cell, names in by_cell.items())
+        + f": {reason}."
+        for reason, by_cell in found.items()
+    ]
 
+
+def cautioned(record: CorpusRecord, params: Params, families: Sequence[str]) -> str:
+    """The cautions of some families as a list, to stand beneath their table; empty without any."""
+    found = cautions(record, params, families)
+    if not found:
+        return ""
+    items = "".join(tag("li", esc(text)) for text in found)
+    return tag("p", "Trust these intervals less:") + tag("ul", items)
+
+
+TYPE = "type:"
+"""What the name of a family begins with that is within one type of question."""
 
 WORDS = ("Of record", "Within", "Model", "Optimizer", "Note")
 """Columns that hold no figures."""
@@ -135,15 +160,37 @@ def _intervals(record: CorpusRecord, row: Row, params: Params) -> str | None:
     if check is None or check["linear_low"] is None:
         return None
     draws = params.inference.iterations
+    family = family_size(row, params)
     bca = interval(check["bca_low"], check["bca_high"])
     cells = tag("td", esc(row["interval"])) + number(
         interval(row["ci_low"], row["ci_high"]), "strong")
+    cells += number(probability(row["p_holm"], draws, family), "strong")
+    cells += number(probability(check["linear_p_holm"], draws))
+    cells += number(probability(check["flip_p_holm"], draws))
+    cells += number(interval(check["linear_low"], check["linear_high"]))
+    cells += number(probability(check["linear_p"], draws))
+    cells += number(probability(check["flip_p"], draws))
     cells += number(interval(check["percentile_low"], check["percentile_high"]))
     cells += number(probability(check["percentile_p"], draws))
     cells += number("none: the draws lie on one side" if bca == NONE else bca)
-    cells += number(interval(check["linear_low"], check["linear_high"]))
-    cells += number(probability(check["linear_p"], draws))
-    return tag("tr", _name(row) + cells + number(probability(check["flip_p"], draws)))
+    return tag("tr", _name(row) + cells)
+
+
+def _hanging(
+    record: CorpusRecord, params: Params, found: Sequence[tuple[Cell, Sequence[Row]]]
+) -> str:
+    """Where a verdict hangs on the interval or the test."""
+    told = [
+        f"{row['name']} in {cell_name(cell)}: {judge(row, check, params).words}; "
+        f"{'; '.join(phrases)}."
+        for cell, rows in found for row in rows
+        if row["delta"] is not None and (check := record.check(row)) is not None
+        and (phrases := hanging(row, check, params))
+    ]
+    if not told:
+        return tag("p", "No verdict hangs on the interval or the test.")
+    return tag("p", "Where a verdict hangs on the interval or the test:") + tag(
+        "ul", "".join(tag("li", esc(text)) for text in told))
 
 
 def _powers(record: CorpusRecord, row: Row, _: Params) -> str | None:
@@ -162,8 +209,8 @@ def _equals(record: CorpusRecord, row: Row, params: Params) -> str | None:
         return None
     low, high = row["ci90_low"], row["ci90_high"]
     within = -margin < low and high < margin and degenerate(row) is None
-    return tag("tr", _name(row) + number(interval(low, high), "strong")
-               + tag("td", "yes" if within else "no")
+    told = "no" if not within else "unsure" if check["equivalence_unsure"] else "yes"
+    return tag("tr", _name(row) + number(interval(low, high), "strong") + tag("td", told)
                + number(share(check["equivalence_power"]))
                + number(size(check["equivalence_documents"]))
                + number(size(check["equivalence_questions"])))
@@ -196,12 +243,13 @@ def _models(record: CorpusRecord, row: Row, params: Params) -> str | None:
             cells += tag("td", esc(model["note"]), colspan="7", class_="absent")
         else:
             how = str(model["optimizer"])
-            if not model["converged"]:
+            if model["converged"] is False:  # least squares does not iterate
                 how += ", not converged"
+            between = model["share"]  # none where no document has two questions
             cells += number(signed(model["estimate"]), "strong")
             cells += number(interval(model["ci_low"], model["ci_high"]))
             cells += number(probability(model["p"], params.inference.iterations))
-            cells += number(f"{100 * model['share']:.1f}%")
+            cells += number(NONE if between is None else f"{100 * between:.1f}%")
             cells += number(f"{signed(model['ols_estimate'])} ± {figure(model['ols_se'])}")
             cells += tag("td", esc(how)) + tag("td", esc(model["note"] or NONE))
         lines.append(tag("tr", cells))
@@ -218,13 +266,15 @@ def _fitted(record: CorpusRecord, row: Row) -> list[Row]:
 def _discordances(
     record: CorpusRecord, found: Sequence[tuple[Cell, Sequence[Row]]]
 ) -> str:
-    """Where models and the interval of record part, with the reason read off the data."""
+    """Where models and what is of record part before Holm's correction, with the reason read off
+    the data."""
     told = []
     for cell, rows in found:
         for row in rows:
             reasons = {m["discordance"] for m in _fitted(record, row) if m["discordance"]}
             told += [f"{row['name']} in {cell_name(cell)}: {reason}" for reason in sorted(reasons)]
     if not told:
-        return tag("p", "At 5%, no model says otherwise than its interval of record.")
+        return tag("p", "Before Holm's correction no model says otherwise at 5% than what is of "
+                   "record.")
     items = "".join(tag("li", esc(text)) for text in told)
     return tag("p", "Where they part:") + tag("ul", items)

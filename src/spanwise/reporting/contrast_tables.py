@@ -5,13 +5,14 @@ from __future__ import annotations
 from spanwise.params import MEASURES, Params
 from spanwise.reporting.cells import cells_of
 from spanwise.reporting.gather import CorpusRecord, Row
-from spanwise.reporting.judgement import judge, judged
+from spanwise.reporting.judgement import family_size, judge, judged, otherwise
 from spanwise.reporting.markup import (
     NONE,
     called,
     count,
     esc,
     interval,
+    listed,
     probability,
     signed,
     standing,
@@ -19,7 +20,7 @@ from spanwise.reporting.markup import (
     words,
 )
 from spanwise.reporting.tables import COLUMN_GROUPS, TITLES, cell_head, heads, number, table
-from spanwise.reporting.verdict import contrast_rows
+from spanwise.reporting.verdict import STATES, contrast_rows
 
 FAMILY_TITLES = {
     "contrast": "The contrasts", "step": "Steps", "dose": "Slope for each level of the path",
@@ -75,7 +76,7 @@ def _contrast_row(
     says, draws = judge(row, record.check(row), params), params.inference.iterations
     cells = tag("td", standing(called(row["standing"], record.demonstration)))
     if judged(row, params):
-        cells += tag("td", esc(says.words))
+        cells += tag("td", esc(says.words) + _otherwise(record, row, params))
     digits = 4 if family == "dose" else 3
     cells += number(signed(row["delta"], digits), "strong")
     cells += number(interval(row["ci_low"], row["ci_high"], digits))
@@ -83,11 +84,20 @@ def _contrast_row(
         cells += number(interval(row["ci90_low"], row["ci90_high"]))
     cells += number(probability(row["p"], draws))
     if family != "dose":
-        size = len(params.steps if family == "step" else params.contrasts)
-        cells += number(probability(row["p_holm"], draws, size))
+        cells += number(probability(row["p_holm"], draws, family_size(row, params)))
         cells += number(signed(row["dz"], 2))
     cells += number(count(row["n_questions"])) + number(count(row["n_documents"]))
     return tag("tr", name + cells + number(count(row["excluded"])))
+
+
+def _otherwise(record: CorpusRecord, row: Row, params: Params) -> str:
+    """What the verdict would be by another interval or test, small, where it would be another."""
+    by_state: dict[str, list[str]] = {}
+    for other in otherwise(row, record.check(row), params):
+        by_state.setdefault(STATES[other.state], []).append(other.by)
+    return "".join(
+        f" <small>{esc(f'{state} by {listed(by)}')}</small>" for state, by in by_state.items()
+    )
 
 
 def every_measure(record: CorpusRecord, params: Params) -> str:

@@ -30,7 +30,8 @@ class Check:
 def diagnose(record: CorpusRecord, params: Params) -> list[Check]:
     """Every diagnostic of one corpus, in the order of the data's way."""
     return [
-        *inducer(record), *sizes(record, params), *identity(record), *placebos(record),
+        *inducer(record), *sizes(record, params), *others(record, params), *identity(record),
+        *placebos(record),
         *contexts(record, params), *windows(record), *routing(record, params), *ratios(record),
         *lexical(record),
     ]
@@ -122,6 +123,33 @@ def sizes(record: CorpusRecord, params: Params) -> list[Check]:
     checks.append(Check(
         "Chunks above the cap", count(large), f"none above {cap} tokens", large > 0
     ))
+    return checks
+
+
+def others(record: CorpusRecord, params: Params) -> list[Check]:
+    """Segmentations that other packages cut: their size against fixed chunks, and how much of the
+    text they hold."""
+    told = (dict(record.reports).get("chunk") or {}).get("segmentations", {})
+    limit = params.chunking.size_tolerance_tokens
+    checks = []
+    for name in params.external:
+        if not (its := told.get(name)):
+            continue
+        gap, held = its["gap_to_fixed_tokens"], its["coverage_share"]
+        checks += [
+            Check(
+                f"{name} against fixed: mean tokens of a chunk", f"{figure(gap, 1)} apart",
+                f"within {limit:g} tokens, or conditions over them differ in size as well as in "
+                "boundaries (its own settings choose it)", not its["size_within_tolerance"],
+            ),
+            Check(
+                f"Text that chunks of {name} hold",
+                f"{figure(100 * held, 1)}% of characters, {figure(100 * its['overlap_share'], 1)}% "
+                "of those more than once",
+                "all of it: evidence outside is never found; what is held twice competes twice",
+                held < 1,
+            ),
+        ]
     return checks
 
 

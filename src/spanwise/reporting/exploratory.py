@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from spanwise.params import MEASURES, Params
 from spanwise.reporting.cells import cells_of, dense_cells
+from spanwise.reporting.checks_tables import TYPE, cautioned
 from spanwise.reporting.figures import Mark, PlotRow, rows, scale, sign
 from spanwise.reporting.gather import CorpusRecord, Row
 from spanwise.reporting.judgement import degenerate
@@ -33,8 +34,6 @@ from spanwise.reporting.tables import (
 )
 from spanwise.reporting.verdict import contrast_rows, primary_cell
 
-TYPE = "type:"
-
 
 def types_of(record: CorpusRecord) -> list[str]:
     """Families of contrasts within one type of question, sorted."""
@@ -47,8 +46,8 @@ def types(record: CorpusRecord, params: Params) -> str:
     if not families:
         return tag("p", "All questions of the primary slice are of one type, so there is nothing "
                    "to compare within types.")
-    columns = ["Contrast", "Type", "Difference", "95% interval", "p", "Holm p", "dz", "Questions",
-               "Documents", "Note"]
+    columns = ["Contrast", "Type", "Difference", "95% interval", "p", "Holm p within the type",
+               "dz", "Questions", "Documents", "Note"]
     draws, size = params.inference.iterations, len(params.contrasts)
     bodies = []
     for cell in dense_cells(record, params):
@@ -82,7 +81,8 @@ def types(record: CorpusRecord, params: Params) -> str:
         heads(columns, 2, ("Note",)), "".join(bodies), label=f"Contrasts by type, {record.name}",
     )
     return _forest(record, params, families) + tag("details", tag(
-        "summary", "The figures of this plot, in every cell") + made)
+        "summary", "The figures of this plot, in every cell") + made
+        + cautioned(record, params, families))
 
 
 def _forest(record: CorpusRecord, params: Params, families: Sequence[str]) -> str:

@@ -13,14 +13,16 @@ from typing import Any
 
 from spanwise import schemas
 from spanwise.params import MEASURES, Params
-from spanwise.reporting import asked, replication, sections
+from spanwise.reporting import asked, replication, sections, sweep_tables
 from spanwise.reporting.cells import LEXICAL, absent_cells, cell_name, cells_of
 from spanwise.reporting.diagnose import diagnose, exclusions
 from spanwise.reporting.gather import DEVELOPMENT, CorpusRecord, Row, UnitsRecord
-from spanwise.reporting.judgement import judge, judged
-from spanwise.reporting.verdict import contrast_rows
+from spanwise.reporting.judgement import family_size, judge, judged
+from spanwise.reporting.registered import Registered
+from spanwise.reporting.verdict import contrast_rows, hanging
 
-FIGURES = ("delta", "ci_low", "ci_high", "p", "p_holm", "dz", "n_questions", "n_documents")
+FIGURES = ("delta", "interval", "ci_low", "ci_high", "ci90_low", "ci90_high", "p", "p_holm", "dz",
+           "n_questions", "n_documents")
 
 POWER = ("power", "detectable", "questions_needed")
 """Of CHECKS: what a study of this size could find."""
@@ -32,7 +34,8 @@ def metrics(records: Sequence[CorpusRecord], params: Params) -> str:
     """metrics.json: corpus -> cell -> means (by condition, then measure) and contrasts (by name).
 
     Every object that holds figures says how they may be read; contrasts are those of the primary
-    measure, steps and dose-response among them, with power at the margin where it was checked.
+    measure, steps and dose-response among them, with power at the margin where it was checked. A p
+    of 0 has its bound beside it, `p_below`.
     Where the study of units ran, `units` stands beside the cells: retriever -> segmentation -> what
     is held equal -> amount -> figures of the development slice. Beside the corpora, under a name
     that no corpus can have, stands what was replicated over them.
@@ -44,7 +47,7 @@ def metrics(records: Sequence[CorpusRecord], params: Params) -> str:
             entry: dict[str, Any] = {"means": {"standing": "exploratory", **_means(
                 record, params, cell)}}
             contrasts = {
-                row["name"]: _contrast(row, record.check(row))
+                row["name"]: _contrast(row, record.check(row), params)
                 for family in ("contrast", "step", "dose")
                 for row in contrast_rows(record, params, cell, family)
             }
@@ -57,7 +60,9 @@ def metrics(records: Sequence[CorpusRecord], params: Params) -> str:
         }
         if record.units is not None:
             found[record.name]["units"] = _units(record.units)
+    left = replication.independent(records, params)[1]
     found[ACROSS] = {
+        **({"left_out": left} if left else {}),
         "replication": {
             one.name: {"standing": replication.STANDING, "word": one.word, "reason": one.reason,
                        "corpora": sum(o.estimated for o in one.outcomes)}
@@ -86,9 +91,18 @@ def _means(
     return found
 
 
-def _contrast(row: Row, check: Row | None) -> dict[str, Any]:
+def _contrast(row: Row, check: Row | None, params: Params) -> dict[str, Any]:
     entry = {"standing": _standing(row), "status": row["status"]}
+    if judged(row, params):
+        entry["verdict"] = judge(row, check, params).words
+        if others := hanging(row, check, params):
+            entry["hangs"] = "; ".join(others)
     entry |= {key: row[key] for key in FIGURES}
+    for key, bound in zip(("p", "p_holm"), _bounds(row, params), strict=True):
+        if bound is not None:
+            entry[f"{key}_below"] = bound
+    if check is not None and check["cautions"]:
+        entry["cautions"] = "; ".join(check["cautions"])
     if check is not None:
         entry |= {key: check[key] for key in POWER}
     if row["reason"] is not None:
@@ -102,6 +116,15 @@ def _contrast(row: Row, check: Row | None) -> dict[str, Any]:
     elif check is not None and check["questions_needed"] is None:
         entry["reason"] = "questions_needed: more than anyone could ask"
     return entry
+
+
+def _bounds(row: Row, params: Params) -> tuple[float | None, float | None]:
+    """Below what a p and a Holm p lie that are 0 of B draws: 2 / B, times the family's size."""
+    if row["interval"] != "percentile" or row["p"] != 0:
+        return None, None
+    bound = 2 / params.inference.iterations
+    family = family_size(row, params)
+    return bound, None if row["p_holm"] is None else min(1.0, family * bound)
 
 
 HELD = ("sufficient", "covered", "characters", "tokens")
@@ -180,7 +203,9 @@ def plots(records: Sequence[CorpusRecord], params: Params) -> dict[str, str]:
     }
 
 
-def tables(records: Sequence[CorpusRecord], params: Params) -> dict[str, str]:
+def tables(
+    records: Sequence[CorpusRecord], params: Params, facts: Registered | None = None
+) -> dict[str, str]:
     """Everything the page prints, as tables for other programs, by file name. Each table of
     results says how its lines may be read."""
     means: list[list[Any]] = []
@@ -212,7 +237,8 @@ def tables(records: Sequence[CorpusRecord], params: Params) -> dict[str, str]:
             # An absent contrast says so everywhere; a verdict stands only where there is one.
             told = says.words if judged(row, params) or says.state == "absent" else None
             shown = {**row, "standing": _standing(row)}
-            contrasts.append([record.name, *(shown[c] for c in columns), told])
+            contrasts.append([record.name, *(shown[c] for c in columns), *_bounds(row, params),
+                              told, "; ".join(hanging(row, record.check(row), params))])
         beside += [
             [record.name, "exploratory",
              *("; ".join(row[c]) if c == "cautions" else row[c] for c in check_columns)]
@@ -244,13 +270,14 @@ def tables(records: Sequence[CorpusRecord], params: Params) -> dict[str, str]:
                 made += [
                     [record.name, "exploratory", *(row[c] for c in names)] for row in rows.values()
                 ]
+    stands += facts.rows() if facts else []
     steps, overlap = asked.rows(records)
     return {
         "funnel.csv": _csv(["corpus", "origin", "step", "type", "count"], steps),
         "overlap.csv": _csv(["corpus", "origin", "type", "figure", "rouge_l"], overlap),
         "means.csv": _csv(["corpus", "standing", *mean_columns], means),
         "contrasts.csv": _csv(
-            ["corpus", *columns, "verdict"], contrasts
+            ["corpus", *columns, "p_bound", "p_holm_bound", "verdict", "hangs"], contrasts
         ),
         "checks.csv": _csv(["corpus", "standing", *check_columns], beside),
         "mixed.csv": _csv(["corpus", "standing", *mixed_columns], mixed),
@@ -269,13 +296,37 @@ def tables(records: Sequence[CorpusRecord], params: Params) -> dict[str, str]:
     }
 
 
+def sweeps(records: Sequence[CorpusRecord]) -> dict[str, str]:
+    """What sweeps found, by path in `reports`; nothing where nobody swept."""
+    if not any(record.sweeps for record in records):
+        return {}
+    return {
+        "plots/sweep.csv": _csv(sweep_tables.SLICES, sweep_tables.slices(records)),
+        "tables/sweep-trials.csv": _csv(sweep_tables.TRIALS, sweep_tables.trials(records)),
+        "tables/sweep-importance.csv": _csv(
+            sweep_tables.IMPORTANCE, sweep_tables.importance(records)
+        ),
+    }
+
+
 def _csv(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """Rows as CSV with LF; a null is an empty field."""
+    """Rows as CSV with LF; a null is an empty field, a figure has 12 significant digits, and what
+    rounding alone leaves of zero is 0."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(header)
-    writer.writerows(rows)
+    writer.writerows([_plain(value) for value in row] for row in rows)
     return stream.getvalue()
+
+
+NOISE = 1e-15
+"""Below it a figure is what rounding left of zero."""
+
+
+def _plain(value: Any) -> Any:
+    if not isinstance(value, float):
+        return value
+    return 0.0 if abs(value) < NOISE else float(f"{value:.12g}")
 
 
 def named(found: Mapping[str, str], folder: str) -> dict[str, str]:

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from spanwise import layout, schemas
 from spanwise.documents.records import load_questions
 from spanwise.params import WITHOUT, Params
+from spanwise.sweep.results import Sweep, read_all
 
 SHOWN = 10
 """Ranks that the page lists for each question and condition."""
@@ -82,7 +83,7 @@ class CorpusRecord:
 
     demonstration: it was written to contain traps and proves nothing about the world.
     standing:      `confirmatory` or `exploratory`; differences: why it is exploratory.
-    registered:    a registration was committed before the strong embedder ran.
+    registered:    an entry of registration.json knows the corpus; which came first is not told.
     exclusions:    reason -> count, as infer reports them.
     absent:        condition -> why it could not run.
     reports:       (stage, its counts as JSON), in the order of the data's way.
@@ -97,6 +98,7 @@ class CorpusRecord:
     ranked:        (embedder or `bm25`, reranker) -> Ranked.
     routing:       embedder -> rows of ROUTING.
     units:         the study of units, or None where params.yaml asks for none.
+    sweeps:        what sweeps of the corpus found, by embedder.
     """
 
     name: str
@@ -118,6 +120,7 @@ class CorpusRecord:
     ranked: Mapping[tuple[str, str], Ranked]
     routing: Mapping[str, Sequence[Row]]
     units: UnitsRecord | None = None
+    sweeps: Sequence[Sweep] = ()
 
     def cells(self) -> list[tuple[str, str]]:
         """(embedder, reranker) of every cell with means, in the order the table holds them."""
@@ -187,6 +190,7 @@ def gather(root: Path, name: str, params: Params) -> CorpusRecord:
         ranked=ranked,
         routing=routing,
         units=units,
+        sweeps=read_all(root, name),
     )
 
 

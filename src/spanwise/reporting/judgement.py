@@ -9,6 +9,7 @@ from typing import Literal
 from spanwise.params import Params
 from spanwise.reporting.gather import Row
 from spanwise.reporting.markup import signed
+from spanwise.statistics.linearised import Linearised
 from spanwise.statistics.power import ALPHA
 
 DETECTABLE = 2.497705 + 0.841621
@@ -29,7 +30,7 @@ class Judgement:
     detectable:   smallest effect found four times in five at these questions and Holm's first step,
                   or None.
     questions:    how many it would take for the margin, with as many a document, or None.
-    reason:       why the figures can show nothing at all, as a sentence, or None.
+    reason:       why the figures cannot show what they seem to, as a sentence, or None.
     """
 
     state: State
@@ -94,7 +95,8 @@ def judge(row: Row, check: Row | None, params: Params) -> Judgement:
     row:     of the CONTRASTS table; check: of CHECKS, None where there is none (other measures).
     returns: difference    Holm's p (the plain one outside the family) below .05; a bootstrap's p of
                            0 counts as its bound, 2 / draws, times the family's size under Holm
-             equivalent    the 90% interval lies within (-margin, margin)
+             equivalent    the 90% interval lies within (-margin, margin), and nothing is known
+                           of such data by which it lies there too often (`equivalence_unsure`)
              both          a difference smaller than anyone should care for
              undetermined  neither; and underpowered if an effect as large as the margin would be
                            missed more than once in five times; also whatever is `degenerate`
@@ -106,16 +108,81 @@ def judge(row: Row, check: Row | None, params: Params) -> Judgement:
     reason = None if row["family"] == "dose" else degenerate(row)
     if reason is not None:
         return Judgement("undetermined", False, None, reason=reason)
-    p, margin = _least(row, params), params.inference.margin
-    differs = p is not None and p < ALPHA
-    same = (
-        row["ci90_low"] is not None and -margin < row["ci90_low"] and row["ci90_high"] < margin
-    )
+    margin, within = params.inference.margin, _within(row["ci90_low"], row["ci90_high"], params)
+    unsure = check is not None and check["equivalence_unsure"]
+    state = _state(_least(row, params), within and not unsure)
     found, questions = _detectable(row, check)
-    if differs or same:
-        state: State = "both" if differs and same else "difference" if differs else "equivalent"
+    if state != "undetermined":
         return Judgement(state, False, found, questions)
-    return Judgement("undetermined", found is None or found > margin, found, questions)
+    if within and check is not None:
+        cautions = "; ".join(check["cautions"]) or "it is known to miss in such data"
+        reason = f"The 90% interval lies within the margin, but {cautions}."
+    return Judgement(state, found is None or found > margin, found, questions, reason)
+
+
+def _within(low: float | None, high: float | None, params: Params) -> bool:
+    margin = params.inference.margin
+    return low is not None and high is not None and -margin < low and high < margin
+
+
+def _state(p: float | None, same: bool) -> State:
+    """p: of Holm's; same: equivalent."""
+    if p is not None and p < ALPHA:
+        return "both" if same else "difference"
+    return "equivalent" if same else "undetermined"
+
+
+@dataclass(frozen=True, slots=True)
+class Otherwise:
+    """A verdict that another interval or test would give.
+
+    by: which one; p: Holm's by it, None where p is not what changes the verdict; ci90: its 90%
+    interval, None where that is not; least: what p cannot go below, where that is no lower than 5%.
+    """
+
+    by: str
+    state: State
+    p: float | None
+    ci90: tuple[float, float] | None
+    least: float | None = None
+
+
+def otherwise(row: Row, check: Row | None, params: Params) -> list[Otherwise]:
+    """By which intervals and tests, each under the same Holm correction, a contrast's verdict would
+    be another one: Student's interval where percentiles are of record, and sign flips.
+
+    Below FEW documents percentiles are known to be too narrow and nothing is held against them.
+    """
+    decides = _least(row, params)
+    if check is None or decides is None or not judged(row, params) or degenerate(row) is not None:
+        return []
+    sure = not check["equivalence_unsure"]
+    same = sure and _within(row["ci90_low"], row["ci90_high"], params)
+    others: list[tuple[str, str, tuple[float, float] | None]] = [
+        ("sign flips", "flip_p_holm", None)]
+    if row["interval"] == "percentile" and row["se"]:
+        line = Linearised(row["delta"], row["se"], row["n_documents"] - 1, None)
+        others.insert(0, ("Student's interval", "linear_p_holm", line.interval(0.90)))
+    found = []
+    for by, column, ci90 in others:
+        p = check[column]
+        if p is None:
+            continue
+        alike = same if ci90 is None else sure and _within(*ci90, params)
+        if (state := _state(p, alike)) != _state(decides, same):
+            crosses = (p < ALPHA) != (decides < ALPHA)
+            # Of all 2^G patterns two are as extreme as the most extreme one.
+            least = family_size(row, params) * 2.0 ** (1 - row["n_documents"])
+            found.append(Otherwise(
+                by, state, p if crosses else None, ci90 if alike != same else None,
+                min(1.0, least) if ci90 is None and least >= ALPHA else None,
+            ))
+    return found
+
+
+def family_size(row: Row, params: Params) -> int:
+    """How many Holm's correction of a row's family counts."""
+    return len(params.steps if row["family"] == "step" else params.contrasts)
 
 
 def _detectable(row: Row, check: Row | None) -> tuple[float | None, int | None]:
@@ -135,5 +202,4 @@ def _least(row: Row, params: Params) -> float | None:
     bound = 2 / params.inference.iterations
     if row["p_holm"] is None:
         return None if row["p"] is None else float(row["p"]) or bound
-    family = params.steps if row["family"] == "step" else params.contrasts
-    return float(row["p_holm"]) or min(1.0, len(family) * bound)
+    return float(row["p_holm"]) or min(1.0, family_size(row, params) * bound)

@@ -87,14 +87,19 @@ def figure(value: float | None, digits: int = 3) -> str:
 
 
 def interval(low: float | None, high: float | None, digits: int = 3) -> str:
-    """An interval of a difference.
+    """An interval of a difference. An edge that rounds to zero keeps its sign, which says on which
+    side of zero it lies.
 
-    >>> interval(-0.003, 0.0271)
-    '[−0.003, +0.027]'
+    >>> interval(-0.003, 0.0271), interval(-0.035, 0.0002), interval(0.0, 0.01)
+    ('[−0.003, +0.027]', '[−0.035, +0.000]', '[0.000, +0.010]')
     """
     if low is None or high is None:
         return NONE
-    return f"[{signed(low, digits)}, {signed(high, digits)}]"
+    return f"[{_edge(low, digits)}, {_edge(high, digits)}]"
+
+
+def _edge(value: float, digits: int) -> str:
+    return f"{value:+.{digits}f}".replace("-", "−") if value else signed(0.0, digits)
 
 
 def probability(value: float | None, iterations: int, family: int = 1) -> str:

@@ -41,7 +41,9 @@ STATISTICS = (
 )
 VERDICTS = (
     "Difference: Holm's p is below 0.05. Equivalent: the 90% interval lies within ±{margin}, the "
-    "smallest effect of interest; each contrast by itself, without Holm's correction. Both: a "
+    "smallest effect of interest; each contrast by itself, without Holm's correction; where few "
+    "documents show any difference, or a few hold most questions, that interval is known to be too "
+    "near zero or too narrow and counts for nothing. Both: a "
     "difference too small to care for. Undetermined: neither. Underpowered: undetermined, and an "
     "effect as large as {margin} would be missed more than once in five times at the first step of "
     "Holm's correction; it says nothing against an effect. Power is always that for the margin, "
@@ -49,12 +51,17 @@ VERDICTS = (
     "and how much questions of one document move together. Where the differences do not vary, or "
     "all are of one document, the verdict is "
     "undetermined whatever the interval: one without width is no evidence. A p of 0 is judged by "
-    "its bound, 2 over the draws, times the contrasts under Holm's correction."
+    "its bound, 2 over the draws, times the contrasts under Holm's correction. Where Student's "
+    "interval or the sign flips, under the same correction, would give another verdict, or where p "
+    "crosses 0.05 with documents that share evidence as one cluster, the verdict says so."
 )
 STANDING = (
-    "Only a contrast that was registered before the strong embedder first ran, in the cell and "
-    "the measure that were registered, is confirmatory. All else, means and orders of means among "
-    "it, is exploratory: it suggests, and does not show."
+    "Only a contrast in the cell and the measure that were registered is confirmatory, and only "
+    "where all that ran on its corpus equals what the first entry for it fixes, under whatever "
+    "name. This page compares settings and digests. It does not see which came first: that the "
+    "registration was committed before the results is what spanwise register check proves from "
+    "git. All else, means and orders of means among it, is exploratory: it suggests, and does not "
+    "show."
 )
 UNITS = (
     "A study of its own: does what was retrieved hold the evidence whole? A need names exact spans "
@@ -76,11 +83,13 @@ UNITS = (
 
 
 REPLICATION = (
-    "Over corpora that are no demonstrations, in the primary cell. Corpus-dependent: significant "
-    "in opposite directions, or a difference on one corpus and equivalent on another. Replicated: "
-    "the same sign on all corpora and Holm's p below 0.05 on at least two, or equivalent on all of "
-    "at least two. Underpowered: anything else; nothing conflicts, and too little was shown. That "
-    "a contrast is significant on one corpus and not on another shows no dependence by itself."
+    "Over corpora that are no demonstrations, in the primary cell; corpora that share a document "
+    "count as one, the largest of them. Replicated: equivalent on all of at least two. Else "
+    "corpus-dependent: the differences of two corpora lie more than 1.96 standard errors apart, "
+    "Holm's p is below 0.05 on one of them, and not on both in the same direction. Else "
+    "replicated: the same sign on all corpora and Holm's p below 0.05 on at least two. "
+    "Underpowered: anything else; it is not settled. That a contrast is significant on one corpus "
+    "and not on another, or equivalent there, shows no dependence by itself."
 )
 VERSIONS = (
     "Installed where this page was written. Figures that came from a cache were computed before, "

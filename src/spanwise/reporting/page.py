@@ -17,6 +17,7 @@ from spanwise.reporting import (
     plots,
     replication,
     sections,
+    sweep_tables,
     tables,
 )
 from spanwise.reporting.asked import asked
@@ -26,6 +27,7 @@ from spanwise.reporting.gather import CorpusRecord
 from spanwise.reporting.markup import esc, listed, many, standing, tag
 from spanwise.reporting.methods import methods
 from spanwise.reporting.questions import elements
+from spanwise.reporting.registered import Registered
 from spanwise.reporting.units import part as units_part
 from spanwise.reporting.verdict import (
     Sentence,
@@ -46,8 +48,11 @@ DEMONSTRATION = (
 )
 
 
-def page(records: Sequence[CorpusRecord], params: Params) -> str:
-    """The page as HTML. Same records, same bytes."""
+def page(
+    records: Sequence[CorpusRecord], params: Params, facts: Registered | None = None
+) -> str:
+    """The page as HTML. Same records, same bytes. facts: what the registration tells beside them.
+    """
     script = "".join(map(_asset, SCRIPTS))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return Template(_asset("page.html")).substitute(
@@ -61,7 +66,7 @@ def page(records: Sequence[CorpusRecord], params: Params) -> str:
         script=script,
         body=_head(records, params) + tag(
             "main",
-            _verdicts(records, params)
+            _verdicts(records, params, facts or Registered())
             + "".join(_corpus(record, params) for record in records)
             + _across(records, params)
             + methods(params, units=any(record.units for record in records)),
@@ -84,7 +89,7 @@ def _head(records: Sequence[CorpusRecord], params: Params) -> str:
     reranker = "no reranker" if primary.reranker == "none" else f"reranker {primary.reranker}"
     lede = (
         f"{many(len(params.conditions), 'condition')}, {many(len(params.embedders), 'embedder')}, "
-        f"{many(len(records), 'corpus', 'corpora')}. What was fixed beforehand is tested in one "
+        f"{many(len(records), 'corpus', 'corpora')}. What was registered is tested in one "
         f"cell: {tables.TITLES[primary.measure]}, {primary.embedder}, {reranker}. Everything else "
         "is exploratory."
     )
@@ -116,7 +121,7 @@ def _notices(record: CorpusRecord, params: Params) -> str:
     return made
 
 
-def _verdicts(records: Sequence[CorpusRecord], params: Params) -> str:
+def _verdicts(records: Sequence[CorpusRecord], params: Params, facts: Registered) -> str:
     articles = []
     for record in records:
         cell = primary_cell(record, params)
@@ -138,10 +143,11 @@ def _verdicts(records: Sequence[CorpusRecord], params: Params) -> str:
             "article",
             tag("div", tag("h3", esc(record.name)) + _whole(record)
                 + tag("span", esc(_size(record)), class_="soft"), class_="title")
+            + (tag("p", esc(said), class_="quiet") if (said := facts.sentence(record.name)) else "")
             + _notices(record, params) + tag("ol", items, class_="answers"),
             class_="verdict", id=f"verdict-{record.name}",
         ))
-    return tag("section", tag("h2", "Verdict") + "".join(articles), id="verdict")
+    return tag("section", tag("h2", "Verdict") + "".join(articles) + facts.part(), id="verdict")
 
 
 def _answer(found: Sentence, beside: str | None) -> str:
@@ -190,7 +196,8 @@ def _corpus(record: CorpusRecord, params: Params) -> str:
         _more("The figures of this plot", contrast_tables.contrasts(record, params, "contrast")),
         _more(BESIDE, checks_tables.beside(record, params, "contrast")),
         _more("The contrasts in every measure", contrast_tables.every_measure(record, params)),
-        _more("Sensitivity: documents that share a question's evidence, as one", joined),
+        _more("Sensitivity: documents that share a question's evidence, as one",
+              joined and joined + checks_tables.cautioned(record, params, ["connected"])),
         tag("h3", "The conditions"), tables.defined(params, name), plots.conditions(record, params),
         tables.means(record, params),
         tag("p", "Bold is the highest of a cell. A budget is filled with whole chunks in rank "
@@ -219,7 +226,7 @@ def _corpus(record: CorpusRecord, params: Params) -> str:
             tag("section", tag("h4", esc(stage)) + tables.tree(report))
             for stage, report in record.reports
         ), class_="reports")),
-        units_part(record, params),
+        units_part(record, params), sweep_tables.part(record),
         tag("h3", f"The questions behind the figures {standing('exploratory')}"),
         tag("p", "Each row is one question with its score under every condition. Open one to see "
             "its document with the evidence and the edges of chunks, and what each condition "
@@ -236,13 +243,9 @@ BESIDE = "Beside these intervals: other intervals and tests, power, mixed models
 
 
 def _cautions(record: CorpusRecord, params: Params) -> str:
-    """What makes intervals of the primary cell less sure than they say."""
-    found = checks_tables.cautions(record, params, primary_cell(record, params))
-    if not found:
-        return ""
-    return tag("div", tag("p", "Trust these intervals less:") + tag("ul", "".join(
-        tag("li", esc(text)) for text in found
-    )), class_="notice", role="note")
+    """What makes intervals less sure than they say, in every cell."""
+    found = checks_tables.cautioned(record, params, ["contrast", "step"])
+    return tag("div", found, class_="notice", role="note") if found else ""
 
 
 def _across(records: Sequence[CorpusRecord], params: Params) -> str:

@@ -23,6 +23,8 @@ from spanwise.reporting.verdict import contrast_rows, wording
 
 FAMILIES = {"fixed": "green", "induced": "blue", "native": "orange"}
 """Colour of each segmentation; the shape tells the cell, so no figure rests on colour alone."""
+OTHER = "violet"
+"""Colour of the segmentations that other packages cut: a row's label says which."""
 
 
 def forest(record: CorpusRecord, params: Params) -> str:
@@ -112,9 +114,8 @@ def conditions(record: CorpusRecord, params: Params) -> str:
             if row is None or row["mean"] is None:
                 continue
             fill, shape = ("filled", "square") if is_primary(cell, params) else ("hollow", "circle")
-            marks.append(
-                Mark(row["mean"], shape=shape, look=f"{fill} {FAMILIES[its.segmentation]}")
-            )
+            colour = FAMILIES.get(its.segmentation, OTHER)
+            marks.append(Mark(row["mean"], shape=shape, look=f"{fill} {colour}"))
             told.insert(0, f"{esc(cell_name(cell))} {figure(row['mean'])}")
             values.append(row["mean"])
         value = " · ".join(told) if told else tag("span", "absent", class_="absent")
@@ -125,6 +126,8 @@ def conditions(record: CorpusRecord, params: Params) -> str:
     keys = [("square", f"filled {look}", f"{family}, primary cell")
             for family, look in FAMILIES.items()
             if any(its.segmentation == family for its in params.conditions.values())]
+    if any(its.segmentation in params.external for its in params.conditions.values()):
+        keys.append(("square", f"filled {OTHER}", "of other packages, primary cell"))
     keys.append(("circle", "hollow", "other cells"))
     note = "; ".join(f"dashed: {name}, {figure(mean)}" for name, mean in lexical)
     caption = f"Mean {esc(TITLES[measure])} by condition {standing('exploratory')}"

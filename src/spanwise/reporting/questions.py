@@ -234,7 +234,7 @@ def _places(
     numbers: dict[str, dict[str, int]] = {}
     for segmentation in sorted(segmentations):
         rows = sorted(record.chunks.get(segmentation, {}).values(),
-                      key=lambda row: (documents[row["doc_id"]], row["start"]))
+                      key=lambda row: (documents[row["doc_id"]], row["start"], row["end"]))
         mine: list[list[int]] = [[] for _ in documents]
         for row in rows:
             mine[documents[row["doc_id"]]] += [row["start"], row["end"]]

@@ -82,6 +82,17 @@ def mechanism(condition: Condition) -> str:
 
 BOUNDARIES = {"fixed": "fixed: equal windows", "induced": "induced: sections a model drew",
               "native": "native: the author's sections"}
+
+
+def boundaries(params: Params, condition: Condition) -> str:
+    """Where a condition's text is cut, in a line."""
+    name = condition.segmentation
+    if name not in params.external:
+        return BOUNDARIES[name]
+    its = params.external[name]
+    return f"{name}: by {its.callable} of {its.package} {its.version}"
+
+
 SEARCHES = {"flat": "all chunks at once", "routed": "sections first, then their chunks",
             "bm25": "all chunks, by words alone (BM25)"}
 
@@ -97,7 +108,7 @@ def defined(params: Params, name: str) -> str:
     body = "".join(
         tag("tr", tag("th", esc(condition), scope="row") + "".join(
             tag("td", esc(text))
-            for text in (BOUNDARIES[its.segmentation], before(its), SEARCHES[its.retrieval])
+            for text in (boundaries(params, its), before(its), SEARCHES[its.retrieval])
         ))
         for condition, its in params.conditions.items()
     )

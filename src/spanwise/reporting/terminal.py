@@ -48,8 +48,7 @@ def _corpus(record: CorpusRecord, params: Params) -> str:
             ))
         if says.state == "absent" or says.reason is not None:
             notes.append(f"{row['name']}: {said.answer}")
-        check = record.check(row)
-        notes += [f"{row['name']}: {reason}." for reason in (check["cautions"] if check else ())]
+        notes += [f"{row['name']}: {doubt}." for doubt in said.doubts]
     if record.differences:
         told_here = "; ".join(record.differences[:SHOWN])
         more = len(record.differences) - SHOWN

@@ -9,7 +9,7 @@ from spanwise import layout
 from spanwise.params import Params
 from spanwise.reporting.cells import dense_cells
 from spanwise.reporting.gather import CorpusRecord, Row
-from spanwise.reporting.judgement import ZERO, State, judge
+from spanwise.reporting.judgement import ZERO, State, family_size, judge, otherwise
 from spanwise.reporting.markup import (
     called,
     count,
@@ -84,6 +84,8 @@ def wording(row: Row) -> Wording:
 class Sentence:
     """One contrast for a reader: the answer, then its figures.
 
+    figures:  with every doubt; doubts: what the interval is trusted less for, and by which other
+              interval, test or clusters the verdict would be another one.
     standing: confirmatory or exploratory, None where there is no figure to label.
     """
 
@@ -95,14 +97,22 @@ class Sentence:
     standing: str | None
     state: State
     badge: str
+    doubts: tuple[str, ...] = ()
 
 
 def told(record: CorpusRecord, row: Row, params: Params) -> Sentence:
     """A contrast of a corpus in plain words."""
     return sentence(
         row, record.check(row), params, demonstration=record.demonstration,
-        same_chunks=_same_chunks(record, row, params),
+        same_chunks=_same_chunks(record, row, params), joined=_joined(record, row),
     )
+
+
+def _joined(record: CorpusRecord, row: Row) -> Row | None:
+    """The same contrast with documents that share evidence as one cluster."""
+    key = ("embedder", "reranker", "measure", "name")
+    return next((other for other in record.contrasts if other["family"] == "connected"
+                 and all(other[k] == row[k] for k in key)), None)
 
 
 def _same_chunks(record: CorpusRecord, row: Row, params: Params) -> bool:
@@ -117,11 +127,12 @@ def _same_chunks(record: CorpusRecord, row: Row, params: Params) -> bool:
 
 def sentence(
     row: Row, check: Row | None, params: Params, *, demonstration: bool = False,
-    same_chunks: bool = False,
+    same_chunks: bool = False, joined: Row | None = None,
 ) -> Sentence:
     """A contrast in plain words.
 
-    demonstration: of its corpus; same_chunks: its two segmentations gave the same chunks.
+    demonstration: of its corpus; same_chunks: its two segmentations gave the same chunks; joined:
+    its row of family `connected`.
     """
     margin, draws = params.inference.margin, params.inference.iterations
     told, says = wording(row), judge(row, check, params)
@@ -155,7 +166,7 @@ def sentence(
             else:
                 answer += "by what chance alone could give."
     p = (
-        f"Holm p {_equals(probability(row['p_holm'], draws, len(params.contrasts)))}"
+        f"Holm p {_equals(probability(row['p_holm'], draws, family_size(row, params)))}"
         if row["p_holm"] is not None
         else f"p {_equals(probability(row['p'], draws))}, unadjusted"
     )
@@ -178,12 +189,60 @@ def sentence(
         figures += f", {count(row['excluded'])} excluded"
     if row["interval"] == "linearised":
         figures += f"; with fewer than {FEW} documents the interval is Student's"
-    for caution in check["cautions"] if check else ():
-        figures += f"; {caution}"
+    doubts = [
+        *(c for c in (check["cautions"] if check else ()) if c not in answer),
+        *hanging(row, check, params), *crossing(row, joined, params),
+    ]
     return Sentence(
-        row["name"], told.title, told.asks, answer, figures,
-        called(row["standing"], demonstration), says.state, says.words,
+        row["name"], told.title, told.asks, answer, "; ".join([figures, *doubts]),
+        called(row["standing"], demonstration), says.state, says.words, tuple(doubts),
     )
+
+
+STATES: Mapping[State, str] = {
+    "difference": "a difference", "both": "a difference within the margin",
+    "equivalent": "equivalent", "undetermined": "undetermined", "absent": "absent",
+}
+
+
+def hanging(row: Row, check: Row | None, params: Params) -> list[str]:
+    """By which interval or test the verdict would be another one, a phrase for each."""
+    draws, family = params.inference.iterations, family_size(row, params)
+    told = []
+    for other in otherwise(row, check, params):
+        why = []
+        if other.p is not None:
+            why.append(f"Holm p {probability(other.p, draws, family)}")
+        if other.least is not None:
+            why.append(
+                f"and {many(row['n_documents'], 'document')} allow none below {other.least:.2g}"
+            )
+        if other.ci90 is not None:
+            why.append(f"90% interval {interval(*other.ci90)}")
+        told.append(f"by {other.by} it would be {STATES[other.state]}: {', '.join(why)}")
+    return told
+
+
+def crossing(row: Row, joined: Row | None, params: Params) -> list[str]:
+    """Whether p or Holm's p lies on the other side of 5% with connected documents as one cluster,
+    as a phrase.
+
+    joined: the contrast's row of family `connected`, None where no evidence crosses documents.
+    """
+    if joined is None or joined["delta"] is None or row["p"] is None:
+        return []
+    start = "with documents that share evidence as one cluster"
+    if joined["n_documents"] < 2:
+        return ["documents that share evidence are all one cluster, so there is no p over clusters"]
+    if joined["p"] is None:
+        return [f"{start} nothing varies, so there is no p"]
+    parts = []
+    for key, name, size in (("p", "p", 1), ("p_holm", "Holm p", family_size(row, params))):
+        if row[key] is None or (joined[key] < ALPHA) == (row[key] < ALPHA):
+            continue
+        text = probability(joined[key], params.inference.iterations, size)
+        parts.append(f"{name} is {text.replace('< ', 'below ')}")
+    return [f"{start} {' and '.join(parts)}"] if parts else []
 
 
 def apart(record: CorpusRecord, row: Row, params: Params) -> str | None:

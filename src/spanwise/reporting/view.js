@@ -1,6 +1,9 @@
 // One question: its documents with the evidence marked and the edges of chunks drawn over them, and
 // what each condition ranked where.
 const LETTERS = { fixed: "F", induced: "I", native: "N" };
+// Segmentations that other packages cut share one look, and their names tell them apart.
+const letter = (name) => LETTERS[name] ?? name[0].toUpperCase();
+const look = (name) => (name in LETTERS ? name : "other");
 
 // Text by code points, as every offset counts them; JavaScript counts others twice.
 function sliced(text) {
@@ -249,8 +252,8 @@ class View {
         if (box.checked) this.shownEdges.add(name); else this.shownEdges.delete(name);
         this.lanes();
       });
-      return el("label", { class: name }, box, el("i", { "aria-hidden": "true" }, LETTERS[name]),
-        name);
+      return el("label", { class: look(name) }, box,
+        el("i", { "aria-hidden": "true" }, letter(name)), name);
     });
     return el("div", { class: "edges", role: "group", "aria-label": "Edges of chunks" },
       el("span", { class: "soft" }, "Edges of chunks"), ...boxes);
@@ -309,8 +312,8 @@ class View {
     const told = new Set();
     cuts.forEach((at, i) => {
       for (const [, segmentation, number, what] of edges.filter(([where]) => where === at)) {
-        made.append(el("span", { class: `edge ${segmentation}`, role: "img",
-          "data-at": at, "data-n": number, "data-what": what,
+        made.append(el("span", { class: `edge ${look(segmentation)}`, role: "img",
+          "data-of": segmentation, "data-at": at, "data-n": number, "data-what": what,
           "aria-label": `${segmentation} chunk ${number + 1} ${what}` }));
       }
       if (i + 1 === cuts.length) return;
@@ -329,7 +332,7 @@ class View {
       made.style.width = `${(100 * (end - start)) / length}%`;
       return made;
     };
-    const rows = Object.keys(this.room.places.found).map((name) => el("div", { class: name },
+    const rows = Object.keys(this.room.places.found).map((name) => el("div", { class: look(name) },
       ...this.room.places.of(name, doc).map(({ start, end }) => at(el("i"), start, end))));
     return el("div", { class: "map", role: "img", "aria-label": `Evidence at ${
       evidence.map(([, start]) => `${Math.round((100 * start) / length)}%`).join(", ") || "no place"
@@ -350,6 +353,9 @@ class View {
       const text = article.querySelector(".text");
       for (const name of Object.keys(LETTERS)) text.classList.toggle(`no-${name}`,
         !names.includes(name));
+      for (const mark of text.querySelectorAll(".edge.other")) {
+        mark.hidden = !names.includes(mark.dataset.of);
+      }
       const sheet = article.querySelector(".sheet");
       sheet.style.setProperty("--lanes", String(names.length));
       drawn.push([article, doc, text, sheet]);
@@ -363,7 +369,7 @@ class View {
         if (name === mine) this.ranked[i].forEach((chunk, rank) => {
           if (chunk.doc === doc) ranks.set(chunk.at, [rank + 1, this.gains[i][rank]]);
         });
-        const marks = [...text.querySelectorAll(`.edge.${name}`)].map((mark) => (
+        const marks = [...text.querySelectorAll(`.edge[data-of="${name}"]`)].map((mark) => (
           { y: mark.getBoundingClientRect().top - top, ...mark.dataset }));
         const bottoms = [...text.querySelectorAll(".prose-text")].map((part) => {
           const box = part.getBoundingClientRect();
@@ -378,10 +384,10 @@ class View {
         });
       });
       article.querySelector(".lanes").replaceChildren(...boxes.map((box) => {
-        const made = el("div", { class: `lane ${box.name}${box.rank ? " ranked" : ""}${
+        const made = el("div", { class: `lane ${look(box.name)}${box.rank ? " ranked" : ""}${
           box.rank && box.rank[1] > 0 ? " hit" : ""}`,
         title: `${box.name} chunk ${box.n + 1}${box.rank ? `, rank ${box.rank[0]}` : ""}` },
-        el("span", {}, box.rank ? `#${box.rank[0]}` : LETTERS[box.name] + String(box.n + 1)));
+        el("span", {}, box.rank ? `#${box.rank[0]}` : letter(box.name) + String(box.n + 1)));
         made.style.top = `${box.y}px`;
         made.style.height = `${box.height}px`;
         made.style.setProperty("--c", String(box.column));

@@ -89,7 +89,8 @@ def row(**changes: Any) -> dict[str, Any]:
 def check(**changes: Any) -> dict[str, Any]:
     """What stands beside it, as far as words are made of it; every test says what is of record."""
     return {
-        "detectable": 0.028, "questions_needed": 1413, "equivalence_unsure": False, "cautions": [],
+        "detectable": 0.028, "questions_needed": 1413, "documents_needed": 236,
+        "equivalence_unsure": False, "cautions": [],
         "linear_p_holm": None, "flip_p_holm": None,
     } | changes
 
@@ -197,8 +198,8 @@ def test_an_undetermined_contrast_is_told_by_its_interval() -> None:
     assert across.badge == "underpowered"
     # The first two digits of 1,413 are enough, upwards.
     assert across.figures.endswith(
-        "only a difference of about 0.03 would be found 4 times in 5; one of 0.01 would take about "
-        "1,500 questions in as many more documents")
+        "only a difference of about 0.03 would be found 4 times in 5; to find 0.01 as often takes "
+        "about 1,500 questions in 240 documents")
     below = row(p_holm=0.06, delta=-0.02, ci_low=-0.04, ci_high=-0.001)
     assert sentence(below, check(), SETTINGS).answer == (
         "Undetermined: P came out ahead of A3, but not clearly once the four contrasts are "

@@ -296,8 +296,8 @@ def test_comparisons_in_view_and_all_of_them(root: Path, toy: CorpusRecord, tabl
     assert every == len(rows) == 2 * 2 * ((3 + 2 * 3 + 2 * 4) * 15 + 3 * 9)
     assert f"The page holds {len(rows):,} comparisons of this corpus; " in Page(
         part(toy, SETTINGS)).text()
-    clear = [r for r in rows if r["p_holm"] < 0.05 and r["ci_low"] * r["ci_high"] > 0
-             and r["ci_low"] < r["ci_high"] and r["dz"] is not None]
+    clear = [r for r in rows if r["p_holm"] is not None and r["p_holm"] < 0.05
+             and r["ci_low"] * r["ci_high"] > 0 and r["ci_low"] < r["ci_high"] and r["dz"] is not None]
     twice = [r for r in clear if (r["basis"], r["amount"]) in shown and r["slice"] == "development"]
     bold = re.findall(r'class="n top">([^<]*)<small>', part(toy, SETTINGS))
     assert 0 < len(clear) < len(rows) and len(bold) == len(clear) + len(twice)
@@ -456,7 +456,10 @@ def test_files_hold_every_row_of_the_tables(root: Path, means: list[dict[str, An
         its = one(means, r["retriever"], r["segmentation"], r["slice"], r["basis"],
                   int(r["amount"]))
         for key in ("covered", "characters", "ended", "covered_ranking"):
-            assert r[key] == ("" if its[key] is None else str(its[key]))
+            if its[key] is None:
+                assert r[key] == ""
+            else:
+                assert float(r[key]) == pytest.approx(its[key], rel=1e-11)
     path = root / layout.stage("units-infer", "toy") / "comparisons.parquet"
     pairs = schemas.read(path, schemas.UNIT_COMPARISONS)
     assert len(rows("tables/units-comparisons.csv")) == pairs.num_rows
@@ -469,7 +472,8 @@ def test_files_hold_every_row_of_the_tables(root: Path, means: list[dict[str, An
     for r in drawn:
         its = one(means, r["retriever"], r["segmentation"], "development", "characters-cut",
                   int(r["amount"]))
-        assert (float(r["covered"]), float(r["sufficient"])) == (its["covered"], its["sufficient"])
+        assert (float(r["covered"]), float(r["sufficient"])) == pytest.approx(
+            (its["covered"], its["sufficient"]), rel=1e-11)
         assert (r["corpus"], r["line"]) == ("toy", f"{r['retriever']} {r['segmentation']}")
 
 

@@ -29,14 +29,15 @@ class Judgement:
     underpowered: too few questions or documents to find an effect of the registered margin.
     detectable:   smallest effect found four times in five at these questions and Holm's first step,
                   or None.
-    questions:    how many it would take for the margin, with as many a document, or None.
+    needed:       (questions, documents) that the margin would take, with as many questions a
+                  document, or None.
     reason:       why the figures cannot show what they seem to, as a sentence, or None.
     """
 
     state: State
     underpowered: bool
     detectable: float | None
-    questions: int | None = None
+    needed: tuple[int, int] | None = None
     reason: str | None = None
 
     @property
@@ -67,7 +68,8 @@ def degenerate(row: Row) -> str | None:
     if row["n_documents"] < 2 or row["ci_low"] is None:
         return "All questions are about one document, so no interval can be given."
     # The study of units keeps no error of its own.
-    still = row["ci_high"] - row["ci_low"] <= ZERO or (row.get("se") or 1.0) <= ZERO
+    width = row["ci_high"] - row["ci_low"] if row.get("se") is None else row["se"]
+    still = width <= ZERO
     if row["dz"] is not None and not still:
         return None
     if row["n_questions"] < 2:
@@ -111,13 +113,13 @@ def judge(row: Row, check: Row | None, params: Params) -> Judgement:
     margin, within = params.inference.margin, _within(row["ci90_low"], row["ci90_high"], params)
     unsure = check is not None and check["equivalence_unsure"]
     state = _state(_least(row, params), within and not unsure)
-    found, questions = _detectable(row, check)
+    found, needed = _detectable(row, check)
     if state != "undetermined":
-        return Judgement(state, False, found, questions)
+        return Judgement(state, False, found, needed)
     if within and check is not None:
         cautions = "; ".join(check["cautions"]) or "it is known to miss in such data"
         reason = f"The 90% interval lies within the margin, but {cautions}."
-    return Judgement(state, found is None or found > margin, found, questions, reason)
+    return Judgement(state, found is None or found > margin, found, needed, reason)
 
 
 def _within(low: float | None, high: float | None, params: Params) -> bool:
@@ -185,16 +187,22 @@ def family_size(row: Row, params: Params) -> int:
     return len(params.steps if row["family"] == "step" else params.contrasts)
 
 
-def _detectable(row: Row, check: Row | None) -> tuple[float | None, int | None]:
-    """What is found four times in five, and the questions that the margin would take, to two
-    significant digits: the spread that they rest on is itself an estimate."""
+def _detectable(
+    row: Row, check: Row | None
+) -> tuple[float | None, tuple[int, int] | None]:
+    """What is found four times in five, and the questions and documents that the margin would take,
+    to two significant digits: the spread that they rest on is itself an estimate."""
     if check is None:
         return (None if row["se"] is None else DETECTABLE * row["se"]), None
-    questions = check["questions_needed"]
-    if questions is not None:
-        step = int(10 ** max(0, len(str(questions)) - 2))
-        questions = math.ceil(questions / step) * step
-    return check["detectable"], questions
+    if check["questions_needed"] is None:
+        return check["detectable"], None
+    needed = _about(check["questions_needed"]), _about(check["documents_needed"])
+    return check["detectable"], needed
+
+
+def _about(size: int) -> int:
+    step = int(10 ** max(0, len(str(size)) - 2))
+    return math.ceil(size / step) * step
 
 
 def _least(row: Row, params: Params) -> float | None:

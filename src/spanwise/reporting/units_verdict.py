@@ -300,6 +300,6 @@ def _rests(units: UnitsRecord, retriever: str) -> str:
         return ""
     text = f"{many(row['n_questions'], 'need')} in {many(row['n_documents'], 'document')}"
     few = f"; with fewer than {FEW} documents the intervals are Student's" if (
-        row["n_documents"] < FEW
+        1 < row["n_documents"] < FEW
     ) else ""
     return f"{text}{few}"

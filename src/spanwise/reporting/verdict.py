@@ -148,7 +148,7 @@ def sentence(
         if says.state == "both":
             answer += f" The difference is smaller than the margin of {margin:g}."
     elif says.state == "equivalent":
-        answer = told.same
+        answer = f"{told.same} That is, within ±{margin:g}."
     elif says.reason is not None:
         answer = f"Undetermined. {says.reason}"
         if same_chunks:
@@ -180,10 +180,11 @@ def sentence(
         figures += (
             f"; only a difference of about {says.detectable:.2f} would be found 4 times in 5"
         )
-        if says.questions is not None:
+        if says.needed is not None:
+            questions, documents = says.needed
             figures += (
-                f"; one of {margin:g} would take about {many(says.questions, 'question')} in as "
-                "many more documents"
+                f"; to find {margin:g} as often takes about {many(questions, 'question')} in "
+                f"{many(documents, 'document')}"
             )
     if row["excluded"]:
         figures += f", {count(row['excluded'])} excluded"

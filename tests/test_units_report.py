@@ -297,7 +297,8 @@ def test_comparisons_in_view_and_all_of_them(root: Path, toy: CorpusRecord, tabl
     assert f"The page holds {len(rows):,} comparisons of this corpus; " in Page(
         part(toy, SETTINGS)).text()
     clear = [r for r in rows if r["p_holm"] is not None and r["p_holm"] < 0.05
-             and r["ci_low"] * r["ci_high"] > 0 and r["ci_low"] < r["ci_high"] and r["dz"] is not None]
+             and r["ci_low"] * r["ci_high"] > 0 and r["ci_low"] < r["ci_high"]
+             and r["dz"] is not None]
     twice = [r for r in clear if (r["basis"], r["amount"]) in shown and r["slice"] == "development"]
     bold = re.findall(r'class="n top">([^<]*)<small>', part(toy, SETTINGS))
     assert 0 < len(clear) < len(rows) and len(bold) == len(clear) + len(twice)

@@ -9,7 +9,7 @@ COSTLY := induce@handbook label@handbook embed@handbook-minilm embed@handbook-mp
   units-retrieve@handbook-minilm units-retrieve@handbook-mpnet
 INSTALL := .venv/bin/pip install --quiet --constraint constraints.txt
 
-.PHONY: repro test setup pull models ui lint bench calibration bundle
+.PHONY: repro test setup pull models ui lint docs bench calibration bundle
 
 repro: pull models          ## documents to tested contrasts: reports/report.html, mlruns/
 	dvc repro
@@ -36,6 +36,9 @@ ui: .venv/base              ## MLflow's page on http://127.0.0.1:5000
 lint: .venv/dev
 	ruff check .
 	mypy
+
+docs: .venv/docs            ## docs/ as a site, in site/
+	NO_MKDOCS_2_WARNING=1 mkdocs build --strict --quiet
 
 bench: .venv/dev            ## ratios against other tools, each measured in one run
 	python bench/scoring.py
@@ -65,3 +68,7 @@ bundle: .venv/base          ## write the bundled corpus and its costly artifacts
 .venv/dev: .venv/base
 	$(INSTALL) --editable '.[cpu,formats,dev]'
 	touch .venv/dev
+
+.venv/docs: .venv/base
+	$(INSTALL) --editable '.[cpu,formats,docs]'
+	touch .venv/docs

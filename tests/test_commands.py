@@ -27,8 +27,9 @@ from .conftest import ROOT
 
 PROGRAM = str(Path(sys.executable).parent / "spanwise")
 COMMANDS = (
-    "score", "compare", "chunk", "show", "models", "models list", "models fetch", "ask",
-    "register", "profile", "report", "ui",
+    "score", "compare", "chunk", "spans", "show", "models", "models list", "models fetch", "ask",
+    "register", "register make", "register show", "register check", "register amend",
+    "add", "sweep", "profile", "report", "ui", "doctor",
 )
 SERVE = place.serve
 Said = Callable[..., tuple[int, str, str]]
@@ -102,6 +103,7 @@ def test_the_list_of_commands_is_whole(said: Said) -> None:
 @pytest.mark.parametrize("arguments", [
     ["models", "list"], ["models", "fetch", "minilm"], ["ask", "handbook"], ["register"],
     ["report"], ["show", "q1"], ["profile", "study"], ["ui"],
+    ["doctor"], ["sweep", "handbook"],
 ])
 def test_outside_a_project_a_command_says_so_and_makes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: Said, arguments: list[str]
@@ -237,13 +239,13 @@ def test_the_study_profile_applies_and_comments_stay(project: Path, said: Said) 
     path = project / "params.yaml"
     before = path.read_text(encoding="utf-8")
     code, out, _ = said("profile", "study")
-    assert code == 0 and out.endswith("corpora, embedders, tokens, inducers, llm, server, primary; "
-                                      "run `dvc repro`\n")
+    assert code == 0 and out.endswith("corpora, embedders, rerankers, tokens, inducers, llm, "
+                                      "server, primary; run `dvc repro`\n")
     after = path.read_text(encoding="utf-8")
     found, old = params.load(path), params.load(ROOT / "params.yaml")
     profile = yaml.safe_load((project / "profiles" / "study.yaml").read_text(encoding="utf-8"))
     dumped = found.model_dump()
-    for part in ("corpora", "embedders"):  # replaced whole
+    for part in ("corpora", "embedders", "rerankers"):  # replaced whole
         assert {name: {k: dumped[part][name][k] for k in its} for name, its in
                 profile[part].items()} == profile[part] and set(dumped[part]) == set(profile[part])
     assert (found.tokens.tokenizer, found.primary.embedder) == ("bge-small", "bge-large")
@@ -252,7 +254,7 @@ def test_the_study_profile_applies_and_comments_stay(project: Path, said: Said) 
     )
     for part in ("conditions", "contrasts", "steps", "chunking", "retrieval", "inference"):
         assert getattr(found, part) == getattr(old, part)
-    # Only comments inside the two replaced mappings go, and the profile's own come in.
+    # Only comments inside the replaced mappings go, and the profile's own come in.
     inside = before[before.index("corpora:") : before.index("tokens:")]
     assert comments(before) - comments(after) == comments(inside)
     assert "# below: merge" in after and "# all splits of QASPER in one folder" in after
@@ -313,7 +315,7 @@ def test_a_wrong_setting_is_said_in_plain_words(
 
 
 @pytest.mark.parametrize(("name", "text", "part"), [
-    ("unknown", None, "no profile 'unknown' in profiles/; there are real, study, x"),
+    ("unknown", None, "no profile 'unknown' in profiles/; there are real, study, tutorial, x"),
     ("../params", None, "no profile '../params'"),
     ("x", "tokens: {tokenizer: nobody}\n", "tokens.tokenizer 'nobody' is no embedder"),
     ("x", "chunking: {cap_tokens: 100}\n", "floor_tokens above half of cap_tokens"),

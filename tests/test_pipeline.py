@@ -95,7 +95,7 @@ def write_corpus(folder: Path, reverse: bool) -> None:
 
 
 def make_project(folder: Path, *, reverse: bool = False) -> Path:
-    for name in ("src", "stages", "questions"):
+    for name in ("src", "stages", "questions", "sweeps"):
         shutil.copytree(ROOT / name, folder / name,
                         ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
     for name in ("dvc.yaml", ".dvcignore"):

@@ -154,7 +154,7 @@ def test_a_browser_opens_only_where_a_person_sees_it(
 
 
 def test_the_search_strings_stand_in_the_documentation() -> None:
-    text = (Path(__file__).resolve().parents[1] / "docs" / "own-corpus.md").read_text()
+    text = (Path(__file__).resolve().parents[1] / "docs" / "mlflow.md").read_text()
     names = {"corpus": "handbook", "cell": "handbook/mpnet/none", "embedder": "mpnet",
              "reranker": "none", "condition": "A3", "contrast": "C1"}
     for title, search in SEARCHES.items():

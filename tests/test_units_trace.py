@@ -18,7 +18,7 @@ import yaml
 from spanwise import layout, params, schemas
 from spanwise.documents.records import load_documents
 from spanwise.retrieval.runs import write_runs
-from spanwise.show import show
+from spanwise.show import as_json, show
 from spanwise.units.ranking import lexical, load_units
 from spanwise.units.trace import Trace, lines, read
 
@@ -505,6 +505,9 @@ def ablated(settled: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
             for condition, its in params.load().conditions.items() if its.retrieval != "bm25"
             for name in NEEDS for rank, row in enumerate(native, start=1)
         ], [])
+        # What the stage `rerank` writes where there is no reranker.
+        layout.write_report(layout.cell("rerank", "toy", "minilm") / "report.json",
+                            {"reranked": {}, "absent": {}}, quiet=True)
         run(["score"])
     return root
 
@@ -528,6 +531,13 @@ def all_of(*conditions: str) -> str:
     ).lower()
 
 
+def all_data(*conditions: str) -> str:
+    """The same for a program."""
+    return "\n".join(
+        as_json(params.load(), name, None, conditions, 99, False) for name in NEEDS
+    ).lower()
+
+
 @pytest.mark.usefixtures("both_studies")
 def test_show_shows_the_leaflet_while_it_stands() -> None:
     own = all_of(*WITH_OWN_TEXT)
@@ -537,6 +547,9 @@ def test_show_shows_the_leaflet_while_it_stands() -> None:
         f"zqsecret{place}" for place in ("title", "heading", "body", "table", "fence")
     }
     assert "⟦the zqsecretitem valve⟧" in own and ALLOWED in own and "refused" not in own
+    data = all_data(*WITH_OWN_TEXT, "blocks")
+    assert "⟦the zqsecretitem valve⟧" in data and "zqsecretheading" in data
+    assert "its document is" not in data
     # As another document's placebo its title shows too.
     pump = re.findall(r"  pump:\S+  (.*)", all_of("P"))
     assert pump and any(m in prefix for prefix in pump for m in MARKERS["secret"])
@@ -549,6 +562,8 @@ def test_show_shows_nothing_of_a_withdrawn_document(
     change(both_studies)
     shown = all_of(*WITH_OWN_TEXT, "blocks", "sections", "windows")
     assert not [marker for marker in MARKERS["secret"] if marker in shown]
+    data = all_data(*WITH_OWN_TEXT, "P", "blocks", "sections", "windows")
+    assert not [marker for marker in MARKERS["secret"] if marker in data] and ALLOWED in data
     assert ALLOWED in shown and "[pump › router only]" in shown
     rows = re.findall(r"  leaflet:\S+  (.*)\n +(.*)", shown)
     assert len(rows) > 2 * len(NEEDS)  # in G2 and G3 for every need

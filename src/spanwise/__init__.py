@@ -20,8 +20,11 @@ The rooms, in the order the data meets them (docs/architecture.md draws the map)
     measures                          coverage, ranked, budget, bundles
     statistics                        contrasts, bootstrap, Holm, dose
     registration                      what was fixed beforehand, against what ran
+    sweep                             exploring, apart: its own documents, never the primary cell
     reporting, tracking               the page and the tables; MLflow
     layout, show, profiles            where artifacts lie; one question seen closely; whole set-ups
+    adding                            a person's folder as a corpus, or nothing half-added
+    doctor                            what would fail or cost, said before it does
     cli                               thin
 """
 

@@ -7,6 +7,8 @@ SpanwiseError
 │   ├── CorpusError            manifest, document or corpus layout
 │   ├── QuestionError          a question that contradicts its corpus
 │   │   └── AnchorError        a quotation that does not name exactly one place
+│   ├── ChunkError             a splitter's chunks that are no spans of their document's text
+│   │   └── AmbiguousChunk     a chunk that has several places there
 │   ├── UnitError              a unit or an anchor that its parent does not bear out
 │   ├── RunError               a run file that contradicts its chunks
 │   ├── ParamsError            params.yaml
@@ -50,6 +52,14 @@ class QuestionError(InputError):
 
 class AnchorError(QuestionError):
     """A quotation that does not name exactly one place in its document."""
+
+
+class ChunkError(InputError):
+    """What a splitter gave cannot be read as spans of its document's text."""
+
+
+class AmbiguousChunk(ChunkError):
+    """A chunk known as a string that has several places in its text: none is taken."""
 
 
 class UnitError(InputError):

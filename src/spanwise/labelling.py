@@ -92,11 +92,11 @@ def wanting(
     chunks: Sequence[Mapping[str, Any]], documents: Sequence[Document],
     labels: Mapping[str, Condition],
 ) -> dict[Place, tuple[Document, Span]]:
-    """The chunks that a label wants a context for, by segmentation, document and start."""
+    """The chunks that a label wants a context for, by segmentation, document and place."""
     wanted = {c.segmentation for c in labels.values() if c.prefix == "context"}
     by_id = {document.doc_id: document for document in documents}
     mine = [chunk for chunk in chunks if chunk["segmentation"] in wanted]
-    mine.sort(key=lambda c: (c["segmentation"], c["doc_id"], c["start"]))
+    mine.sort(key=lambda c: (c["segmentation"], c["doc_id"], c["start"], c["end"]))
     return {
         (c["segmentation"], c["chunk_id"]): (by_id[c["doc_id"]], Span(c["start"], c["end"]))
         for c in mine

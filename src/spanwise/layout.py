@@ -51,6 +51,16 @@ def unit_vectors(corpus: str, embedder: str) -> Path:
     return ARTIFACTS / "unit-vectors" / corpus / embedder
 
 
+def sweep(corpus: str) -> Path:
+    """Folder of what a sweep works with, on this machine alone: journals, chunks, vectors."""
+    return ARTIFACTS / "sweep" / corpus
+
+
+def swept(corpus: str) -> Path:
+    """Folder of what sweeps found, a file for each embedder; git keeps it."""
+    return Path("sweeps") / corpus
+
+
 def write_report(path: Path, report: Mapping[str, Any], *, quiet: bool = False) -> None:
     """Write a stage's counts as JSON and, unless `quiet`, print them."""
     text = json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False)

@@ -12,6 +12,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    JsonValue,
     PositiveInt,
     ValidationError,
     model_validator,
@@ -46,12 +47,23 @@ class _Settings(BaseModel):
     )
 
 
+class SplitSettings(_Settings):
+    """Documents that a seed draws for sweeps: they leave the study, with the questions about them.
+
+    share: of the corpus's documents; 0 draws none.
+    """
+
+    share: Annotated[float, Field(ge=0, lt=1, strict=False)] = 0.0
+    seed: Annotated[int, Field(ge=0)] = 20260710
+
+
 class CorpusSettings(_Settings):
     """Where a corpus lies, how it is read, who makes its induced structure and its questions.
 
     contexts:  the language model writes a context for each chunk that a condition wants one for.
     units:     the study of exact evidence units runs on it too.
     questions: `written` by the language model, or a question file of people's in `questions/`.
+    sweep:     what is drawn for sweeps, for a corpus whose manifest names no split for them.
     """
 
     reader: Literal[
@@ -63,6 +75,7 @@ class CorpusSettings(_Settings):
     contexts: bool = False
     questions: str | None = None  # None: those that its format brings
     units: bool = False
+    sweep: SplitSettings = SplitSettings()
     options: dict[str, int | float | str | bool] = Field(default_factory=dict)
 
 
@@ -124,6 +137,44 @@ class ChunkingSettings(_Settings):
             raise ValueError(
                 "floor_tokens above half of cap_tokens: a split would make small parts"
             )
+        return self
+
+
+SEGMENTATIONS = ("fixed", "induced", "native")
+"""Those that are made here; entries of `external` are more."""
+
+
+UNITS = ("blocks", "sections", "windows")
+"""Segmentations of the study of units, which has no others."""
+
+
+class ExternalSettings(_Settings):
+    """A segmentation that another package cuts.
+
+    package:    the module that `callable` is found in, e.g. `langchain_text_splitters`.
+    callable:   a class that is made with `args`, or a function of a text and `args`.
+    version:    of the package: another one that is installed is refused.
+    method:     of the object that takes a text; None: the first it has of those that splitters use.
+    gives:      `spans`, or `strings`, whose spans are then recovered, or the stage stops.
+    whitespace: of strings: they stand in the text as they are, or with other white space.
+    overlap:    of strings: code points that neighbours share at most; None: any number.
+    tree:       whose sections give chunks their paths and what they are routed by.
+    """
+
+    package: Annotated[str, Field(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")]
+    callable: Annotated[str, Field(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")]
+    version: Annotated[str, Field(min_length=1)]
+    args: dict[str, JsonValue] = Field(default_factory=dict)
+    method: str | None = None
+    gives: Literal["spans", "strings"]
+    whitespace: Literal["exact", "collapsed"] = "exact"
+    overlap: Annotated[int, Field(ge=0)] | None = None
+    tree: Literal["native", "induced"] = "native"
+
+    @model_validator(mode="after")
+    def _of_strings(self) -> Self:
+        if self.gives == "spans" and (self.whitespace != "exact" or self.overlap is not None):
+            raise ValueError("whitespace and overlap are of strings; spans need neither")
         return self
 
 
@@ -195,6 +246,16 @@ class ServerSettings(_Settings):
     retries: Annotated[int, Field(ge=0)] = 3
     threads: Annotated[int, Field(ge=0)] = 0
 
+    @model_validator(mode="after")
+    def _without_secrets(self) -> Self:
+        if self.base_url is not None and set(self.base_url) & set("@?#"):
+            # The address itself is not repeated: what stands in it may be a key.
+            raise ValueError(
+                "base_url holds a user, a password or a query; the key goes into an environment "
+                "variable that api_key_variable names, never into the address"
+            )
+        return self
+
 
 class WritingSettings(_Settings):
     """How questions are written for a corpus that has none, and which of them are let through.
@@ -230,7 +291,7 @@ class RetrievalSettings(_Settings):
 class Condition(_Settings):
     """One row of the conditions table."""
 
-    segmentation: Literal["fixed", "induced", "native"]
+    segmentation: str  # of SEGMENTATIONS, or a name in `external`
     prefix: Literal["none", "path", "placebo", "context"]
     depth: Annotated[int, Field(ge=0, le=4)]
     retrieval: Literal["flat", "routed", "bm25"]
@@ -317,6 +378,56 @@ class UnitsSettings(_Settings):
         return self
 
 
+Range = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=2, max_length=2)]
+Segmentations = Annotated[list[Literal["fixed", "induced", "native"]], Field(min_length=1)]
+
+
+class SweepSettings(_Settings):
+    """What a sweep explores, on documents of its own. Nothing here moves a result of the study.
+
+    Ranges are the lowest and the highest value, both included.
+    trials:         that a sweep ends with, failed ones among them.
+    startup:        trials drawn at random before the sampler learns from earlier ones.
+    embedder:       of `embedders`, or `bm25`; None: the first that is not the primary cell's.
+    window_tokens:  of fixed chunks, on average; overlap_tokens: what one repeats of the one before.
+    cap_tokens:     of structural chunks: above it they are split; below floor_tokens, merged.
+    depths:         of the heading path before structural chunks; 0 is no prefix.
+    sections:       that routing keeps.
+    step_tokens:    between sizes that are tried: the same sizes share their chunks.
+    """
+
+    trials: PositiveInt = 50
+    startup: PositiveInt = 10
+    seed: Annotated[int, Field(ge=0)] = 20260710
+    embedder: str | None = None
+    segmentations: Segmentations = ["fixed", "induced", "native"]
+    window_tokens: Range = [50, 350]
+    overlap_tokens: Range = [0, 40]
+    cap_tokens: Range = [120, 500]
+    floor_tokens: Range = [10, 60]
+    depths: Range = [0, 3]
+    sections: Range = [1, 10]
+    step_tokens: PositiveInt = 10
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        least = {"window_tokens": 1, "overlap_tokens": 0, "cap_tokens": 1, "floor_tokens": 1,
+                 "depths": 0, "sections": 1}
+        for name, lowest in least.items():
+            low, high = getattr(self, name)
+            if not lowest <= low <= high:
+                raise ValueError(f"{name} {[low, high]}: lowest and highest, from {lowest} on")
+        if self.depths[1] > 4:
+            raise ValueError(f"depths {self.depths}: 4 is the deepest")
+        if self.overlap_tokens[1] >= self.window_tokens[0]:
+            raise ValueError("the highest of overlap_tokens is not below the lowest window_tokens")
+        if self.floor_tokens[1] * 2 > self.cap_tokens[0]:
+            raise ValueError("the highest of floor_tokens is above half the lowest of cap_tokens")
+        if len(set(self.segmentations)) < len(self.segmentations):
+            raise ValueError(f"segmentations {self.segmentations}: each once")
+        return self
+
+
 Pair = Annotated[list[str], Field(min_length=2, max_length=2)]
 
 
@@ -328,6 +439,7 @@ class Params(_Settings):
     rerankers: dict[Name, RerankerSettings] = Field(default_factory=dict)
     tokens: TokenSettings
     chunking: ChunkingSettings
+    external: dict[Name, ExternalSettings] = Field(default_factory=dict)
     inducers: InducerSettings
     prefixes: PrefixSettings
     llm: LlmSettings
@@ -340,15 +452,20 @@ class Params(_Settings):
     primary: PrimarySettings
     inference: InferenceSettings
     units: UnitsSettings = UnitsSettings()
+    sweep: SweepSettings = SweepSettings()
 
     @model_validator(mode="after")
     def _refer(self) -> Self:
-        for name, pair in {**self.contrasts, **self.steps}.items():
-            for condition in pair:
-                if condition not in self.conditions:
-                    raise ValueError(
-                        f"contrast {name} names condition {condition!r}, which is no row"
-                    )
+        for kind, pairs in (("contrast", self.contrasts), ("step", self.steps)):
+            for name, pair in pairs.items():
+                for condition in pair:
+                    if condition not in self.conditions:
+                        raise ValueError(
+                            f"{kind} {name} names condition {condition!r}, which is no row of "
+                            f"conditions; rows are {', '.join(self.conditions)}"
+                        )
+                if pair[0] == pair[1]:
+                    raise ValueError(f"{kind} {name} holds {pair[0]} against itself; name two rows")
         if both := self.contrasts.keys() & self.steps.keys():
             raise ValueError(f"{sorted(both)} stand in contrasts and in steps")
         if taken := self.embedders.keys() & RESERVED:
@@ -374,6 +491,13 @@ class Params(_Settings):
             )
         if self.inducers.segmenter.embedder not in self.embedders:
             raise ValueError("inducers.segmenter.embedder is no entry of embedders")
+        if self.sweep.embedder not in (None, "bm25", *self.embedders):
+            raise ValueError(f"sweep.embedder {self.sweep.embedder!r} is no embedder, nor `bm25`")
+        if self.sweep.embedder == self.primary.embedder:
+            raise ValueError(
+                f"sweep.embedder {self.sweep.embedder!r} is the primary cell's: a sweep never "
+                "touches that cell; name another embedder, or `bm25`"
+            )
         for name, corpus in self.corpora.items():
             if not f"{corpus.path.rstrip('/')}/".startswith(f"data/{name}/"):
                 raise ValueError(
@@ -385,7 +509,18 @@ class Params(_Settings):
                     f"corpora.{name}.questions {corpus.questions!r}: expected `written` or a file "
                     "in questions/, which the stage `ask` depends on, e.g. questions/notes.jsonl"
                 )
-        for name in self.conditions:
+        if taken := self.external.keys() & {*SEGMENTATIONS, *UNITS}:
+            raise ValueError(
+                f"external {sorted(taken)[0]!r}: a segmentation of spanwise has that name; take "
+                "another"
+            )
+        for name, its in self.conditions.items():
+            if its.segmentation not in (*SEGMENTATIONS, *self.external):
+                expected = ", ".join((*SEGMENTATIONS, *self.external))
+                raise ValueError(
+                    f"conditions.{name}.segmentation: expected one of {expected} (or an entry of "
+                    f"`external` to be made), found {its.segmentation!r}"
+                )
             if not re.fullmatch(r"[A-Za-z0-9-]+", name):
                 raise ValueError(f"condition {name!r}: letters, digits and hyphens")
         return self

@@ -47,6 +47,14 @@ class Plan:
     notes: tuple[str, ...]
     text: str
 
+    def difference(self) -> str:
+        """What would change, as a unified diff; empty if nothing."""
+        from difflib import unified_diff
+
+        before = self.path.read_text(encoding="utf-8").splitlines(keepends=True)
+        after = self.text.splitlines(keepends=True)
+        return "".join(unified_diff(before, after, str(self.path), f"{self.path} (planned)"))
+
     def write(self) -> None:
         """Write the file: it appears whole or not at all."""
         schemas.write_text(self.path, self.text)

@@ -78,13 +78,13 @@ QUESTIONS = _schema(
 )
 # path: the document's title, then section titles; node: the top-level section that routing uses.
 CHUNKS = _schema(
-    "chunks", ["segmentation", "doc_id", "start"],
+    "chunks", ["segmentation", "doc_id", "start", "end"],
     segmentation=_TEXT, chunk_id=_TEXT, doc_id=_TEXT, start=_INT, end=_INT, tokens=_INT,
     path=_TITLES, node=_INT,
 )
 # One row for each labelled chunk: `label` is a (segmentation, prefix, depth) of the conditions.
 LABELS = _schema(
-    "labels", ["label", "doc_id", "start"],
+    "labels", ["label", "doc_id", "start", "end"],
     label=_TEXT, chunk_id=_TEXT, doc_id=_TEXT, start=_INT, end=_INT,
     prefix=_TEXT, prefix_tokens=_INT, text_sha256=_TEXT,
 )
@@ -144,9 +144,11 @@ CONTRASTS = _schema(
     ci90_high=_Nullable(_FLOAT), interval=_Nullable(_TEXT), se=_Nullable(_FLOAT),
     p=_Nullable(_FLOAT), dz=_Nullable(_FLOAT), p_holm=_Nullable(_FLOAT),
 )
-# Beside the contrasts and steps of the primary measure, in every cell: the intervals that are not
-# of record, the sign-flip test, and power at the registered margin. *_needed: for that margin four
-# times in five; equivalence_*: for a 90% interval within it. cautions: in words.
+# Beside the contrasts of the primary measure in every cell and family but the slopes: the intervals
+# that are not of record, the sign-flip test, both with Holm's correction over the same family, and
+# power at the registered margin. *_needed: for that margin four times in five; equivalence_*: for a
+# 90% interval within it; equivalence_unsure: that interval is known to miss in such data. cautions:
+# in words.
 CHECKS = _schema(
     "checks", ["embedder", "reranker", "measure", "family", "name"],
     embedder=_TEXT, reranker=_TEXT, measure=_TEXT, family=_TEXT, name=_TEXT,
@@ -154,13 +156,13 @@ CHECKS = _schema(
         figure: _Nullable(_FLOAT)
         for figure in (
             "percentile_low", "percentile_high", "percentile_p", "bca_low", "bca_high",
-            "linear_low", "linear_high", "linear_p", "flip_p", "icc", "design_effect", "power",
-            "detectable", "equivalence_power",
+            "linear_low", "linear_high", "linear_p", "linear_p_holm", "flip_p", "flip_p_holm",
+            "icc", "design_effect", "power", "detectable", "equivalence_power",
         )
     },
     documents_needed=_Nullable(_INT), questions_needed=_Nullable(_INT),
     equivalence_documents=_Nullable(_INT), equivalence_questions=_Nullable(_INT),
-    cautions=_TITLES,
+    equivalence_unsure=_BOOL, cautions=_TITLES,
 )
 # Mixed models of the same contrasts. model: stacked (score ~ condition + (1|document), the
 # published study's) or paired (delta ~ 1 + (1|document)); share: of the variance, between
@@ -253,6 +255,29 @@ UNIT_COMPARISONS = _schema(
     ci_low=_Nullable(_FLOAT), ci_high=_Nullable(_FLOAT), p=_Nullable(_FLOAT),
     dz=_Nullable(_FLOAT), p_holm=_Nullable(_FLOAT),
 )
+# Trials of a sweep, all exploratory. number: the place in which it was drawn. state: complete, or
+# failed with a reason (then every figure is null). Sizes are null where the segmentation has none.
+SWEEP_TRIALS = _schema(
+    "sweep trials", ["number"],
+    number=_INT, state=_TEXT, reason=_Nullable(_TEXT), segmentation=_TEXT,
+    window_tokens=_Nullable(_INT), overlap_tokens=_Nullable(_INT), cap_tokens=_Nullable(_INT),
+    floor_tokens=_Nullable(_INT), depth=_INT, retrieval=_TEXT, sections=_Nullable(_INT),
+    chunks=_Nullable(_INT), mean_tokens=_Nullable(_FLOAT),
+    **{
+        "cov_ndcg@10": _Nullable(_FLOAT), "recall@50": _Nullable(_FLOAT), "mrr": _Nullable(_FLOAT),
+        "ndcg@10": _Nullable(_FLOAT), "coverage@512": _Nullable(_FLOAT),
+        "coverage@1024": _Nullable(_FLOAT), "coverage@2048": _Nullable(_FLOAT),
+        "sufficient@3": _Nullable(_FLOAT), "bundle_coverage@3": _Nullable(_FLOAT),
+    },
+)
+# part: the trials that have these parameters: fixed, structural or routed. importance: a share of
+# the part's variance, null with a reason.
+SWEEP_IMPORTANCE = _schema(
+    "sweep importance", ["part", "parameter"],
+    part=_TEXT, parameter=_TEXT, trials=_INT, importance=_Nullable(_FLOAT),
+    reason=_Nullable(_TEXT),
+)
+
 
 def table(schema: Schema, rows: Iterable[Mapping[str, Any]] | Mapping[str, Any]) -> pa.Table:
     """A table of `schema`, sorted by its key, from rows or from a mapping of columns.

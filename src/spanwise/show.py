@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from spanwise.units import trace as units
 from spanwise.units.cutting import SEGMENTATIONS
 
 OPEN, CLOSE = "⟦", "⟧"
+
+NO_RECORD = "no record: it joined params.yaml after the last run; run `dvc repro`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +111,53 @@ def show(
     params: Params, question_id: str, embedder: str | None, conditions: Sequence[str], top: int,
     fresh: bool,
 ) -> str:
-    """A question, its evidence, and the `top` chunks of each condition.
+    """A question, its evidence, and the `top` chunks of each condition, to read; see `gather`."""
+    data, trace, now = _gathered(params, question_id, embedder, conditions, top, fresh)
+    lines = [f"{question_id} ({data['corpus']}, {data['type']}, {data['doc_id']})"]
+    if data["demonstration"]:
+        lines.append("a demonstration corpus: built to contain traps, it proves nothing")
+    lines += ["", data["text"], ""]
+    if data["excluded"]:
+        lines.append(f"leaves the ablation: {data['excluded']}")
+    for e in data["evidence"]:
+        marked = f"{OPEN}{units.short(e['text'])}{CLOSE}"
+        lines.append(f"evidence {e['doc_id']}:{e['start']}-{e['end']}  {marked}")
+    for its in data["conditions"]:
+        lines += ["", *_lines(its, data)]
+    if trace is not None:
+        wanted = [name for name in conditions if name in SEGMENTATIONS]
+        lines += ["", *units.lines(trace, wanted, top, now)]
+    return "\n".join([*lines, *_reason(data["units"])])
+
+
+def as_json(
+    params: Params, question_id: str, embedder: str | None, conditions: Sequence[str], top: int,
+    fresh: bool,
+) -> str:
+    """What `gather` gives, as one JSON object."""
+    data = gather(params, question_id, embedder, conditions, top, fresh)
+    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def gather(
+    params: Params, question_id: str, embedder: str | None, conditions: Sequence[str], top: int,
+    fresh: bool,
+) -> dict[str, Any]:
+    """What `show` says, for a program: every chunk whole, evidence between ⟦ and ⟧.
 
     embedder:   the primary cell's by default; what is lexical is shown beside it.
     conditions: of the ablation, and segmentations of the study of units; none stands for all.
     fresh:    retrieve now, and say for each condition whether that agrees with the record.
     raises:   InputError for an unknown question, embedder or condition.
     """
+    return _gathered(params, question_id, embedder, conditions, top, fresh)[0]
+
+
+def _gathered(
+    params: Params, question_id: str, embedder: str | None, conditions: Sequence[str], top: int,
+    fresh: bool,
+) -> tuple[dict[str, Any], units.Trace | None, dict[tuple[str, str], list[str]]]:
+    """The data, and for the study of units its trace and what is retrieved now."""
     embedder = embedder or params.primary.embedder
     if embedder not in params.embedders:
         raise InputError(f"embedder {embedder!r}: params.yaml has {', '.join(params.embedders)}")
@@ -130,91 +173,141 @@ def show(
         wanted = list(params.conditions)
     found = find(params, question_id)
     question = found.question
-    lines = [f"{question_id} ({found.corpus}, {question['type']}, {question['doc_id']})"]
-    if params.corpora[found.corpus].demonstration:
-        lines.append("a demonstration corpus: built to contain traps, it proves nothing")
-    lines += ["", question["text"], ""]
-    if question["excluded"]:
-        lines.append(f"leaves the ablation: {question['excluded']}")
-    for e in question["evidence"]:
-        text = found.text(e["doc_id"], e["start"], e["end"])
-        marked = f"{OPEN}{units.short(text)}{CLOSE}"
-        lines.append(f"evidence {e['doc_id']}:{e['start']}-{e['end']}  {marked}")
-    ran, recorded = _recorded(found.corpus, embedder, question_id)
+    data: dict[str, Any] = {
+        "question_id": question_id, "corpus": found.corpus,
+        "demonstration": params.corpora[found.corpus].demonstration,
+        "type": question["type"], "doc_id": question["doc_id"], "text": question["text"],
+        "excluded": question["excluded"], "embedder": embedder, "measure": params.primary.measure,
+        "list_depth": params.retrieval.depth,
+        "evidence": [
+            {"doc_id": e["doc_id"], "start": e["start"], "end": e["end"],
+             "text": found.text(e["doc_id"], e["start"], e["end"])}
+            for e in question["evidence"]
+        ],
+        "conditions": _conditions(params, found, embedder, wanted, top, fresh),
+        "units": None,
+    }
+    if conditions and not segmentations:
+        return data, None, {}
+    trace, now, data["units"] = _units(params, found, embedder, segmentations, top, fresh)
+    return data, trace, now
+
+
+def _conditions(
+    params: Params, found: Found, embedder: str, wanted: Sequence[str], top: int, fresh: bool
+) -> list[dict[str, Any]]:
+    """What each condition retrieved; `reason` says why one has no record."""
+    question = found.question
+    ran, recorded = _recorded(found.corpus, embedder, question["question_id"])
     now = _fresh(params, found, embedder) if fresh and wanted else {}
-    scores = _scores(found.corpus, embedder, question_id, params.primary.measure)
+    scores = _scores(found.corpus, embedder, question["question_id"], params.primary.measure)
     chunks = _chunks(found.corpus)
     prefixes = _prefixes(found.corpus)
     absent = layout.read_report(layout.stage("label", found.corpus) / "report.json")["absent"]
+    made = []
     for name in wanted:
         its = params.conditions[name]
-        depth = f" of depth {its.depth}" if its.depth else ""
-        lines += ["", f"{name}  {its.segmentation}, {its.prefix}{depth}, {its.retrieval}"]
+        data: dict[str, Any] = {
+            "condition": name, **its.model_dump(), "state": "ran", "reason": None, "score": None,
+            "first_evidence_rank": None, "agrees_now": None, "chunks": [],
+        }
+        made.append(data)
         if its.label in absent:
-            lines.append(f"  absent: {absent[its.label]}")
+            data |= {"state": "absent", "reason": absent[its.label]}
             continue
-        score = scores.get(name)
-        lines[-1] += "" if score is None else f"  {params.primary.measure} {score:.3f}"
+        data["score"] = scores.get(name)
         if name not in ran:
-            lines.append("  no record: it joined params.yaml after the last run; run `dvc repro`")
+            data |= {"state": "not run", "reason": NO_RECORD}
             continue
         ranked = recorded.get(name, [])
         # What is searched: bm25 searches content alone, which its label, without prefix, says too.
         places = [
             _place(name, its.segmentation, its.label, row, chunks, prefixes) for row in ranked
         ]
-        if question["evidence"]:
-            lines.append(f"  {_first(ranked, places, question['evidence'], params)}")
-        if its.retrieval == "routed":
-            lines.append(f"  scores: +{ROUTED_BONUS:g} for chunks of the sections that were kept")
+        data["first_evidence_rank"] = _first(ranked, places, question["evidence"])
         if name in now:
-            agrees = [r["chunk_id"] for r in ranked] == now[name]
-            lines.append("  retrieved now: " + (
-                "agrees with the record" if agrees else "DIFFERS from the record; run `dvc repro`"
-            ))
-        for row, (chunk, prefix) in list(zip(ranked, places, strict=True))[:top]:
-            evidence = [
-                e for e in question["evidence"]
-                if e["doc_id"] == chunk["doc_id"] and e["doc_id"] not in found.refused
-            ]
-            text = found.text(chunk["doc_id"], chunk["start"], chunk["end"])
-            marked = mark(text, chunk["start"], evidence)
-            sign = "*" if OPEN in marked else " "
-            # A placebo is some other document's path: one that is refused may be behind it.
-            hidden = chunk["doc_id"] in found.refused or (
-                its.prefix == "placebo" and bool(found.refused)
-            )
-            lines += [
-                f" {sign}{row['rank']:>2}  {row['score']:.4f}  {chunk['chunk_id']}  "
-                f"{_shown(prefix, hidden)}",
-                f"        {_around(marked)}",
-            ]
-        if not ranked:
-            lines.append("  nothing retrieved")
-    if segmentations or not conditions:
-        lines += _units(params, found, embedder, segmentations, top, fresh)
-    return "\n".join(lines)
+            data["agrees_now"] = [row["chunk_id"] for row in ranked] == now[name]
+        data["chunks"] = [
+            _chunk(found, its.prefix, row, *place)
+            for row, place in list(zip(ranked, places, strict=True))[:top]
+        ]
+    return made
+
+
+def _chunk(
+    found: Found, kind: str, row: Mapping[str, Any], chunk: Mapping[str, Any], prefix: str
+) -> dict[str, Any]:
+    """One retrieved chunk: where it is, what stood before it, and its text with evidence marked."""
+    doc_id = chunk["doc_id"]
+    refused = doc_id in found.refused
+    evidence = [e for e in found.question["evidence"] if e["doc_id"] == doc_id and not refused]
+    marked = mark(found.text(doc_id, chunk["start"], chunk["end"]), chunk["start"], evidence)
+    # A placebo is some other document's path: one that is refused may be behind it.
+    hidden = refused or (kind == "placebo" and bool(found.refused))
+    return {
+        "rank": row["rank"], "score": row["score"], "chunk_id": chunk["chunk_id"],
+        "doc_id": doc_id, "start": chunk["start"], "end": chunk["end"],
+        "holds_evidence": OPEN in marked, "refused": found.refused.get(doc_id),
+        # One of a refused document is text of it too.
+        "prefix": None if hidden else prefix, "text": marked,
+    }
+
+
+def _lines(its: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[str]:
+    """One condition, to read."""
+    depth = f" of depth {its['depth']}" if its["depth"] else ""
+    score = "" if its["score"] is None else f"  {data['measure']} {its['score']:.3f}"
+    yield (
+        f"{its['condition']}  {its['segmentation']}, {its['prefix']}{depth}, {its['retrieval']}"
+        + score
+    )
+    if its["state"] != "ran":
+        yield f"  absent: {its['reason']}" if its["state"] == "absent" else f"  {its['reason']}"
+        return
+    if data["evidence"]:
+        first = its["first_evidence_rank"]
+        yield (f"  no evidence in the top {data['list_depth']}" if first is None
+               else f"  first evidence at rank {first}")
+    if its["retrieval"] == "routed":
+        yield f"  scores: +{ROUTED_BONUS:g} for chunks of the sections that were kept"
+    if its["agrees_now"] is not None:
+        yield "  retrieved now: " + (
+            "agrees with the record" if its["agrees_now"]
+            else "DIFFERS from the record; run `dvc repro`"
+        )
+    for row in its["chunks"]:
+        sign, prefix = "*" if row["holds_evidence"] else " ", row["prefix"]
+        shown = "(refused)" if prefix is None else " ".join(prefix.split()) or "(no prefix)"
+        yield f" {sign}{row['rank']:>2}  {row['score']:.4f}  {row['chunk_id']}  {shown}"
+        yield f"        {_around(row['text'])}"
+    if not its["chunks"]:
+        yield "  nothing retrieved"
 
 
 def _units(
     params: Params, found: Found, embedder: str, segmentations: Sequence[str], top: int, fresh: bool
-) -> list[str]:
+) -> tuple[units.Trace | None, dict[tuple[str, str], list[str]], dict[str, Any] | None]:
     """The need's trace in the study of units, where that ran on its corpus."""
     trace = units.read(params, found.corpus, found.question["question_id"], embedder)
     if trace is None:
-        return (
-            ["", f"the study of units did not run on {found.corpus}; set `units: true` in "
-             "params.yaml and run `dvc repro`"]
-            if segmentations else []
-        )
+        return None, {}, {"reason": (
+            f"the study of units did not run on {found.corpus}; set `units: true` in "
+            "params.yaml and run `dvc repro`"
+        )} if segmentations else None
     now: dict[tuple[str, str], list[str]] = {}
-    said = []
+    reason = None
     if fresh:
         try:
             now = units.retrieve(params, found.corpus, trace.need, trace.known, embedder)
         except UnitError as error:  # units that are slices of former texts retrieve nothing now
-            said = [f"not retrieved now: {error}"]
-    return ["", *units.lines(trace, segmentations, top, now), *said]
+            reason = f"not retrieved now: {error}"
+    return trace, now, {"reason": reason, **units.as_data(trace, segmentations, top, now)}
+
+
+def _reason(data: Mapping[str, Any] | None) -> list[str]:
+    if data is None or data["reason"] is None:
+        return []
+    return [data["reason"]] if "slice" in data else ["", data["reason"]]
 
 
 def _recorded(
@@ -276,15 +369,15 @@ def _place(
 
 def _first(
     ranked: Sequence[Mapping[str, Any]], places: Sequence[tuple[dict[str, Any], str]],
-    evidence: Sequence[Mapping[str, Any]], params: Params,
-) -> str:
-    """Where the first chunk that overlaps any evidence stands."""
+    evidence: Sequence[Mapping[str, Any]],
+) -> int | None:
+    """The rank of the first chunk that overlaps any evidence."""
     for row, (chunk, _) in zip(ranked, places, strict=True):
         span = Span(chunk["start"], chunk["end"])
         if any(e["doc_id"] == chunk["doc_id"] and Span(e["start"], e["end"]).overlap(span)
                for e in evidence):
-            return f"first evidence at rank {row['rank']}"
-    return f"no evidence in the top {params.retrieval.depth}"
+            return int(row["rank"])
+    return None
 
 
 def _fresh(params: Params, found: Found, embedder: str) -> dict[str, list[str]]:
@@ -310,11 +403,6 @@ def _fresh(params: Params, found: Found, embedder: str) -> dict[str, list[str]]:
     for row in runs:
         now.setdefault(row["condition"], []).append(row["chunk_id"])
     return now
-
-
-def _shown(prefix: str, refused: bool) -> str:
-    """A prefix on one line; one of a refused document is text of it too."""
-    return "(refused)" if refused else " ".join(prefix.split()) or "(no prefix)"
 
 
 def _around(marked: str, length: int = 200) -> str:

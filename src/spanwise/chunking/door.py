@@ -23,8 +23,12 @@ SEGMENTATIONS = ("native", "fixed", "blocks", "sections", "windows")
 REPRESENTATIONS = ("body", "raw")
 FORMATS = {
     ".md": "markdown", ".markdown": "markdown", ".txt": "text", ".text": "text",
-    ".wikitext": "wikitext", ".wiki": "wikitext", ".json": "qasper",
+    ".wikitext": "wikitext", ".wiki": "wikitext", ".json": "qasper", ".rst": "rst",
+    ".html": "html", ".htm": "html", ".xhtml": "html", ".pdf": "pdf", ".docx": "docx",
 }
+LAID_OUT = frozenset({"rst", "html", "pdf", "docx"})
+"""Formats whose raw text is what a reader lays them out as."""
+
 CAP, FLOOR = 350, 60
 
 
@@ -132,6 +136,13 @@ def _documents(path: Path, chosen: str) -> list[Document]:
         doc_id = document_id(path.stem)
     except UnicodeEncodeError:
         raise InputError(f"{path!a}: the file's name is not UTF-8; rename the file") from None
+    if chosen in LAID_OUT:
+        from spanwise.corpora.folder import read_file
+
+        document, _, _ = read_file(path, doc_id, kind=chosen)
+        if document is None:
+            raise InputError(f"{path}: no text in it; expected at least one paragraph")
+        return [document]
     text = read_text(path).text
     if chosen == "wikitext":
         from spanwise.corpora.wikitext import read_wikitext
@@ -156,6 +167,10 @@ def _raw_view(document: Document, path: Path, chosen: str) -> Document:
     if chosen == "text":
         raw = tuple(replace(p, span=p.raw) for p in document.paragraphs if p.raw is not None)
         return replace(document, body=document.raw, paragraphs=raw)
+    if chosen in LAID_OUT:
+        from spanwise.corpora.linear import raw_view as laid_out
+
+        return laid_out(document)
     from spanwise.corpora.markdown import raw_view
 
     return raw_view(document, str(path))

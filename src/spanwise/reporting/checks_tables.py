@@ -34,8 +34,8 @@ INTERVALS = (
 POWERS = (
     "For a true difference of {margin}, the smallest effect of interest, at the first step of "
     "Holm's correction ({level:.3g}): power is never given at the observed difference. Detectable: "
-    "what would be found {often:.0%} of the time. Documents and questions: what it would take to find "
-    "the margin as often, with as many questions a document as here. A design effect of 2 says "
+    "what would be found {often:.0%} of the time. Documents and questions: what it would take to "
+    "find the margin as often, with as many questions a document as here. A design effect of 2 says "
     "that twice the questions are needed, since those of one document move together."
 )
 EQUALS = (

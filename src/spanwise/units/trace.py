@@ -118,7 +118,12 @@ def as_data(
     need = trace.need
     return {
         "slice": need.slice, "stale": list(trace.stale),
-        "anchors": [{**row, "text": _text(row, trace.known)} for row in trace.anchors],
+        # The recorded quotation is left out: it may be of a text that is shown no more.
+        "anchors": [
+            {**{key: value for key, value in row.items() if key != "quote"},
+             "text": _text(row, trace.known)}
+            for row in trace.anchors
+        ],
         "bundles": [list(bundle) for bundle in need.bundles],
         "lists": [
             {

@@ -87,9 +87,15 @@ def register_now(
             f"{FILE} written, but {embedder} has run already on {named}: "
             f"their results stay exploratory. Commit it all the same:\n{commit}"
         )
+    known = [c for c, digests in found.items() if counting(entries, c, digests) is not None]
+    if len(known) == len(found):
+        return (
+            f"{FILE} amended; of {', '.join(known)} the first entry still counts, and what this "
+            f"one changes is a deviation. Commit it:\n{commit}"
+        )
     return (
-        f"{FILE} written for {', '.join(found)}; commit it before the strong embedder runs:\n"
-        f"{commit}"
+        f"{FILE} written for {', '.join(c for c in found if c not in known)}; commit it before the "
+        f"strong embedder runs:\n{commit}"
     )
 
 

@@ -35,8 +35,8 @@ POWERS = (
     "For a true difference of {margin}, the smallest effect of interest, at the first step of "
     "Holm's correction ({level:.3g}): power is never given at the observed difference. Detectable: "
     "what would be found {often:.0%} of the time. Documents and questions: what it would take to "
-    "find the margin as often, with as many questions a document as here. A design effect of 2 says "
-    "that twice the questions are needed, since those of one document move together."
+    "find the margin as often, with as many questions a document as here. A design effect of 2 "
+    "says that twice the questions are needed, since those of one document move together."
 )
 EQUALS = (
     "Equivalent: the 90% interval lies within ±{margin}; each contrast by itself, without Holm's "

@@ -259,3 +259,15 @@ def test_what_is_not_there_yet_is_not_there() -> None:
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), target
+
+
+def test_the_site_has_every_page_once() -> None:
+    def pages(part: Any) -> Iterator[str]:
+        if isinstance(part, str):
+            yield part
+        else:
+            for inner in part.values() if isinstance(part, dict) else part:
+                yield from pages(inner)
+
+    site = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    assert sorted(pages(site["nav"])) == sorted(page.name for page in DOCS.glob("*.md"))

@@ -1,4 +1,4 @@
-"""docs/own-corpus.md against the code: its examples are read, run and found to be what it says."""
+"""The pages about your own documents against the code: their examples are read and run."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from spanwise import models, params
+from spanwise.adding import asked
 from spanwise.cli import main
 from spanwise.corpora import view
 from spanwise.corpora.readers import READERS, read_split
@@ -21,7 +22,11 @@ from spanwise.questions import anchors, authored
 
 from .conftest import ROOT
 
-PAGE = (ROOT / "docs" / "own-corpus.md").read_text(encoding="utf-8")
+PAGES = {
+    name: (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
+    for name in ("own-corpus", "formats", "rerankers", "own-retriever", "mlflow")
+}
+PAGE = "\n".join(PAGES.values())
 WRONG = "data/notes/questions/wrong.yaml"
 FENCES = [
     (found["line"], found["kind"], found["body"])
@@ -69,7 +74,9 @@ def test_every_marked_example_was_found() -> None:
         "data/notes/questions/first.yaml", "data/notes/questions/more.jsonl", WRONG,
         "questions.jsonl", "chunks.jsonl", "mine.trec",
     }
-    assert PAGE.count("\n") < 270
+    assert {name: page.count("\n") for name, page in PAGES.items() if page.count("\n") >= 270} == {}
+    # The first page leads to all of them.
+    assert all(f"({name}.md" in PAGES["own-corpus"] for name in PAGES if name != "own-corpus")
 
 
 @pytest.mark.usefixtures("project")
@@ -109,6 +116,18 @@ def test_the_questions_have_the_evidence_that_the_page_describes() -> None:
 
 
 @pytest.mark.usefixtures("project")
+def test_the_row_of_a_csv_is_the_entry_of_a_list() -> None:
+    (rows,) = [body for _, _, body in FENCES if body.startswith("question,document,quote")]
+    Path("q.csv").write_text(rows, encoding="utf-8")
+    documents = read().documents
+    items, notes = asked.entries(Path("q.csv"), [d.doc_id for d in documents])
+    (question,), _ = authored.resolve(items, documents, {})
+    (same,) = [q for q in read().questions if q.question_id == "keel-weight"]
+    assert (question.text, question.evidence) == (same.text, same.evidence)
+    assert notes == []
+
+
+@pytest.mark.usefixtures("project")
 def test_wrong_entries_give_the_message_that_is_printed() -> None:
     Path(WRONG).write_text(FILES[WRONG], encoding="utf-8")
     with pytest.raises(QuestionError) as caught:
@@ -138,6 +157,9 @@ def test_the_entry_is_a_corpus_and_the_readers_are_all_named() -> None:
     made = params.from_mapping(settings)
     assert made.corpus("notes").path == "data/notes"
     assert set(notes) == set(params.CorpusSettings.model_fields) - {"demonstration"}
+    (body,) = [body for _, _, body in FENCES if body.startswith("rerankers:")]
+    settings["rerankers"] = yaml.safe_load(body)["rerankers"]
+    assert params.from_mapping(settings).rerankers["bge"].kind == "flag"
     assert re.findall(r"^\| `([a-z]+)` \|", PAGE, re.M) == list(READERS)
     shipped = params.load(ROOT / "params.yaml").embedders
     assert all(shipped[name].model in models.PACKAGED for name in ("minilm", "mpnet"))
@@ -145,7 +167,9 @@ def test_the_entry_is_a_corpus_and_the_readers_are_all_named() -> None:
 
 @pytest.mark.usefixtures("project")
 def test_score_and_compare_run_on_the_printed_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    commands = [shlex.split(c) for c in re.findall(r"^spanwise (score .+|compare .+)$", PAGE, re.M)]
+    # The two further ones are of another example, which tests/test_external.py runs.
+    found = re.findall(r"^spanwise (score .+|compare .+)$", PAGE, re.M)
+    commands = [shlex.split(command) for command in found][:2]
     assert [command[0] for command in commands] == ["score", "compare"]
     assert main(commands[0]) == 0
     rows = {

@@ -1,0 +1,7 @@
+"""`python -m spanwise.cli`."""
+
+import sys
+
+from spanwise.cli import main
+
+sys.exit(main())

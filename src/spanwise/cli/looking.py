@@ -1,0 +1,76 @@
+"""What came of a run: show, report, ui."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spanwise.cli.shared import AsJson, app, names_in
+
+
+@app.command(epilog="Example: spanwise show s-d01 --condition A3 --condition G3 --top 1")
+def show(
+    question_id: Annotated[str, typer.Argument(help="A question of any corpus in params.yaml.")],
+    condition: Annotated[
+        list[str] | None,
+        typer.Option(help="Only this condition or segmentation; repeat it.",
+                     autocompletion=names_in("conditions")),
+    ] = None,
+    embedder: Annotated[
+        str | None,
+        typer.Option(help="By default the primary cell's.", autocompletion=names_in("embedders")),
+    ] = None,
+    top: Annotated[int, typer.Option(min=1, help="Chunks of each condition.")] = 3,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Retrieve now and say whether the record agrees.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show what each condition and segmentation retrieved for a question, evidence marked."""
+    from spanwise import params
+    from spanwise import show as door
+
+    asked = (params.load(), question_id, embedder, condition or [], top, fresh)
+    typer.echo(door.as_json(*asked) if as_json else door.show(*asked))
+
+
+@app.command(epilog="Example: spanwise report")
+def report() -> None:
+    """Build reports/ anew from the artifacts that are there."""
+    from spanwise import params
+    from spanwise.reporting.build import PAGE
+    from spanwise.reporting.build import report as build
+    from spanwise.reporting.terminal import verdicts
+
+    settings = params.load()
+    typer.echo(verdicts(build(Path(), settings), settings, PAGE))
+
+
+@app.command(epilog="Example: spanwise ui --port 5001 --no-open")
+def ui(
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port on this machine.")] = 5000,
+    browser: Annotated[
+        bool, typer.Option("--open/--no-open", help="Open the first view in a browser.")
+    ] = True,
+    strings: Annotated[
+        bool, typer.Option("--searches", help="Print search strings for runs and stop.")
+    ] = False,
+) -> None:
+    """Serve MLflow's page over mlruns/ on this machine alone, and say where its views are."""
+    from spanwise import params
+    from spanwise.tracking import page, place
+
+    settings = params.load()  # outside a project nothing is created
+    if strings:
+        typer.echo(page.search_strings(settings))
+        return
+    place.require_free(port)
+    command = place.ui_command(Path.cwd(), port)
+    server = f"http://{place.HOST}:{port}"
+    typer.echo(f"{server}/#/experiments  (Ctrl-C stops it)")
+    sys.stdout.flush()
+    page.tell_beside(server, settings, typer.echo, show=browser)
+    raise typer.Exit(place.serve(command))

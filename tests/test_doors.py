@@ -16,6 +16,8 @@ from spanwise.chunking.door import FORMATS, REPRESENTATIONS, SEGMENTATIONS, chun
 from spanwise.cli import main
 from spanwise.text.tokens import words
 
+from .small_files import docx, pdf
+
 FENCE = "```sh\nreset --hold\n\n# no heading\n```"
 TABLE = "| part | torque |\n|------|--------|\n| bolt | 12 Nm  |"
 MARKDOWN = f"""# The 𝒜-type lamp 😀
@@ -232,10 +234,13 @@ def test_several_papers_of_one_file_keep_their_own_offsets(here: Path, chunk: An
 
 
 def test_the_format_is_the_names_unless_it_is_given(here: Path, chunk: Any) -> None:
+    written = {FORMATS[Path(name).suffix]: (here / name).read_bytes() for name in SOURCES} | {
+        "rst": b"Lamp\n====\n\nIt burns.\n", "html": b"<h1>Lamp</h1><p>It burns.</p>",
+        "docx": docx(("Heading 1", "Lamp"), ("Normal", "It burns.")), "pdf": pdf([[(72, 700, 12, "It burns.")]]),
+    }
     for suffix, format_ in FORMATS.items():
-        source = here / next(name for name in SOURCES if FORMATS[Path(name).suffix] == format_)
-        (here / f"x{suffix.upper()}").write_bytes(source.read_bytes())
-        (here / "x").write_bytes(source.read_bytes())
+        (here / f"x{suffix.upper()}").write_bytes(written[format_])
+        (here / "x").write_bytes(written[format_])
         expected = chunk(f"x{suffix.upper()}")
         assert expected == chunk("x", "--format", format_)
         for path in here.glob("x*"):
@@ -273,7 +278,7 @@ BAD = {
     (["blank.txt"], ["blank.txt: 3 bytes and no text"]),
     (["headings.md"], ["headings.md: headings at most and no text", "write its text"]),
     (["redirect.wikitext"], ["redirect.wikitext: ", "no paragraph remains"]),
-    (["name.xyz"], ["name.xyz: format '.xyz' is unknown; give --format, one of markdown, "]),
+    (["name.xyz"], ["name.xyz: format '.xyz' is unknown; give --format, one of docx, html, "]),
     (["nosuffix"], ["nosuffix: format '' is unknown"]),
     (["note.txt", "--format", "txt"], ["format 'txt' is unknown"]),
     (["list.json"], ["list.json: expected an object, found a list"]),

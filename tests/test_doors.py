@@ -236,7 +236,8 @@ def test_several_papers_of_one_file_keep_their_own_offsets(here: Path, chunk: An
 def test_the_format_is_the_names_unless_it_is_given(here: Path, chunk: Any) -> None:
     written = {FORMATS[Path(name).suffix]: (here / name).read_bytes() for name in SOURCES} | {
         "rst": b"Lamp\n====\n\nIt burns.\n", "html": b"<h1>Lamp</h1><p>It burns.</p>",
-        "docx": docx(("Heading 1", "Lamp"), ("Normal", "It burns.")), "pdf": pdf([[(72, 700, 12, "It burns.")]]),
+        "docx": docx(("Heading 1", "Lamp"), ("Normal", "It burns.")),
+        "pdf": pdf([[(72, 700, 12, "It burns.")]]),
     }
     for suffix, format_ in FORMATS.items():
         (here / f"x{suffix.upper()}").write_bytes(written[format_])

@@ -144,6 +144,7 @@ def test_from_an_unpulled_clone_to_parsed_questions(
     dvc("push", at=project)
     assert digest(project / "remote") == bundled
     own = tmp_path / "work" / "project-remote"
+    assert "verify = true" in (project / ".dvc" / "config.local").read_text(encoding="utf-8")
     texts = {path.read_bytes() for path in own.rglob("*") if path.is_file()}
     assert HULL.encode() in texts
     status = run("git", "status", "--porcelain", at=project).split("\n")
@@ -341,6 +342,8 @@ def test_of_one_text_the_first_is_taken_or_the_one_that_is_asked_about(
     ("q.csv", "question,document\nx,y\n", "no columns of evidence"),
     ("q.csv", "question,document,start,end\nWhat?,hull one,a,9\n", "`start` is 'a', expected a wh"),
     ("q.csv", "question,document,quote\nWhat?,hull\n", "row 1 (line 2): 2 fields, expected 3"),
+    ("q.csv", "question,document,quote\nWhat?,hull,a,b\n", "row 1 (line 2): 4 fields, expected 3"),
+    ("q.csv", 'question,document,quote\na,hull one,410 kg\nb,"c" d,e\n', "q.csv: line 3: "),
     ("q.csv", "question,quote\nWhat?,410 kg\n", "no `document`, expected text"),
     ("q.csv", "question,document,quote\nWhat?,hul one,410 kg\n", "nearest name is 'hull%20one'"),
     ("q.csv", "question,quote,quote\n", "column 'quote' stands twice"),

@@ -283,6 +283,17 @@ def test_private_text_may_not_go_to_a_remote_in_the_repository(said: Said) -> No
     assert status(out, "remote mine") == "note"  # the folder is not there yet
 
 
+def test_mends_of_a_remote_of_ones_own_are_commands_that_work(
+    project: Path, said: Said, tmp_path: Path
+) -> None:
+    (tmp_path / "mine").mkdir()
+    dvc("remote", "add", "--local", "-d", "mine", str(tmp_path / "mine"), at=project)
+    out = said("doctor")[1]
+    assert "dvc remote modify --local mine verify true" in out
+    dvc("remote", "modify", "--local", "mine", "verify", "true", at=project)
+    assert "modify --local mine" not in said("doctor")[1]
+
+
 @pytest.mark.usefixtures("project")
 def test_a_password_in_a_remote_is_not_printed(said: Said) -> None:
     dvc("remote", "add", "far", "https://me:planted-secret@127.0.0.1:1/store", at=Path())

@@ -155,18 +155,24 @@ def _of_rows(path: Path) -> tuple[list[Item], list[str]]:
             where = f"{path.name}: row {number} (line {rows.line_num})"
             if None in row or None in row.values():
                 raise QuestionError(
-                    f"{where}: {len([v for v in row.values() if isinstance(v, str)])} fields, "
+                    f"{where}: {_width(row)} fields, "
                     f"expected {len(columns)}; put fields with {delimiter!r} in quotation marks"
                 )
             _row(row, where, number, items)
     except csv.Error as error:
         raise QuestionError(
-            f"{path.name}: line {rows.line_num}: {error}; expected plain CSV"
+            f"{path.name}: line {rows.reader.line_num}: {error}; close the quotation mark that is "
+            "open there or above, or double those inside a field"
         ) from None
     finally:
         csv.field_size_limit(limit)
     notes = [f"{path.name}: columns not read: {', '.join(map(repr, unused))}"] if unused else []
     return list(items.values()), notes
+
+
+def _width(row: Mapping[str | None, Any]) -> int:
+    """Fields of a row as it stands, those beyond the last column among them."""
+    return sum(len(v) if isinstance(v, list) else v is not None for v in row.values())
 
 
 def _columns(columns: Sequence[str], path: Path) -> list[str]:

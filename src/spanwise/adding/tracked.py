@@ -104,6 +104,8 @@ def use(root: Path, its: Remote) -> None:
         dvc(root, "remote", "default", "--local", its.name)
     else:
         dvc(root, "remote", "add", "--local", "-d", its.name, its.url)
+        # A damaged object is found when it is fetched, and not taken in.
+        dvc(root, "remote", "modify", "--local", its.name, "verify", "true")
 
 
 def pull(root: Path) -> None:

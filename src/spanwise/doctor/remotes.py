@@ -46,7 +46,7 @@ def look(params: Params, config: Mapping[str, Any], root: Path = Path()) -> list
     """A line for each remote, for the default one, and for outputs that are not here."""
     remotes: Mapping[str, Mapping[str, Any]] = config.get("remote", {})
     default = config.get("core", {}).get("remote")
-    found = [_remote(name, its) for name, its in sorted(remotes.items())]
+    found = [_remote(name, its, _modify(root, name)) for name, its in sorted(remotes.items())]
     there = {path.name for path in (root / "data").glob("*/")}
     private = sorted((params.corpora.keys() | there) - BUNDLED)
     if default is None:
@@ -63,7 +63,17 @@ def look(params: Params, config: Mapping[str, Any], root: Path = Path()) -> list
         ))
     else:
         found.append(Finding("remote", OK, f"{default!r} is the default"))
-    return [*found, *_absent(root)]
+    # What the repository brings lies in its own remote, whatever a person's default is.
+    other = next((name for name, its in remotes.items() if name != default
+                  and (folder := _folder(its)) and _tracked(folder, root)), None)
+    return [*found, *_absent(root, other)]
+
+
+def _modify(root: Path, name: str) -> str:
+    """The command that changes a remote, where its settings stand."""
+    path = root / ".dvc" / "config.local"
+    local = path.is_file() and f"'remote \"{name}\"'" in path.read_text(encoding="utf-8")
+    return f"dvc remote modify {'--local ' if local else ''}{name}"
 
 
 def _folder(remote: Mapping[str, Any]) -> Path | None:
@@ -87,7 +97,7 @@ def _tracked(folder: Path, root: Path) -> bool:
     return said.returncode != 0
 
 
-def _remote(name: str, its: Mapping[str, Any]) -> Finding:
+def _remote(name: str, its: Mapping[str, Any], modify: str) -> Finding:
     place = f"remote {name}"
     folder = _folder(its)
     if folder is None:
@@ -97,24 +107,28 @@ def _remote(name: str, its: Mapping[str, Any]) -> Finding:
     if not folder.exists():
         return Finding(
             place, NOTE, f"{folder} is not there: nothing can be pulled from it",
-            f"mount or mend it: `dvc remote modify {name} url PATH`; a push makes it anew",
+            f"mount or mend it: `{modify} url PATH`; a push makes it anew",
         )
     if not folder.is_dir() or not os.access(folder, os.R_OK | os.X_OK):
         return Finding(place, PROBLEM, f"{folder} cannot be read as a folder",
-                       f"let it be read, or `dvc remote modify {name} url PATH`")
+                       f"let it be read, or `{modify} url PATH`")
     if not its.get("verify"):
         return Finding(place, NOTE, f"{folder}; what it sends is not verified, so a damaged object "
-                       "would be taken in", f"dvc remote modify {name} verify true")
+                       "would be taken in", f"{modify} verify true")
     writable = "" if os.access(folder, os.W_OK) else ", which cannot be written to"
     return Finding(place, OK, f"{folder}{writable}")
 
 
-def _absent(root: Path) -> list[Finding]:
-    """Outputs of what ran that are not in the workspace."""
+def _absent(root: Path, other: str | None) -> list[Finding]:
+    """Outputs of what ran that are not in the workspace.
+
+    other: the remote to ask where it is not the default one.
+    """
     gone = sorted(path for path in outputs(root) if not (root / path).exists())
     if not gone:
         return []
     return [Finding(
         "outputs", NOTE, f"{len(gone)} that dvc.lock or a .dvc file names are not here, the first "
-        f"{gone[0]}; below, what they hold counts as missing", "dvc pull --allow-missing",
+        f"{gone[0]}; below, what they hold counts as missing",
+        f"dvc pull {f'-r {other} ' if other else ''}--allow-missing",
     )]

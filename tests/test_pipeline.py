@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import re
 import shutil
@@ -15,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from spanwise import schemas
+from spanwise import params, schemas
 
 from . import reference_statistics
 from .conftest import ROOT
@@ -154,7 +155,11 @@ def test_from_documents_to_contrasts(project: Path) -> None:
         assert row["status"] == "estimated" and row["standing"] == "exploratory"
         assert (row["n_questions"], row["n_documents"]) == (13, 4)
         assert row["ci_low"] <= row["delta"] <= row["ci_high"]
-        assert row["p_holm"] >= row["p"]
+        assert row["interval"] == "linearised"  # four documents
+        if row["p"] is None:
+            assert row["se"] == 0 and "do not vary" in row["reason"]
+        else:
+            assert row["p_holm"] >= row["p"]
     scored = rows(project, "score/toy/scores.parquet", schemas.SCORES)
     assert {r["condition"] for r in scored} == {
         "A0", "A2", "A3-d1", "A3-d2", "A3", "A4", "P", "G2", "G3", "G4", "BM25"
@@ -219,31 +224,53 @@ def test_every_score_is_that_of_sets_of_characters(again: Artifacts) -> None:
     assert len(again.scores) == 11 * len(again.questions)
 
 
-def test_contrasts_follow_from_the_scores_and_the_draws(again: Artifacts) -> None:
+def test_contrasts_follow_from_the_scores_and_the_draws(
+    again: Artifacts, project: Path
+) -> None:
     import statistics
 
     import numpy as np
+    from scipy.stats import t
 
+    steps = len(params.load(project / "params.yaml").steps)
+    beside = {(row["family"], row["name"]): row
+              for row in again.rows("infer", "checks", schemas.CHECKS)}
+    home = {q["question_id"]: q["doc_id"] for q in again.primary}
     draws: dict[tuple[str, str], list[float]] = {}
     for row in again.rows("infer", "replicates", schemas.REPLICATES):
         draws.setdefault((row["name"], row["measure"]), []).append(row["delta"])
     for measure in ("cov_ndcg@10", "recall@50", "coverage@512", "sufficient@3"):
         mine = [c for c in again.contrasts if c["measure"] == measure
-                and c["status"] == "estimated" and c["family"] != "dose"]
+                and c["status"] == "estimated" and c["family"] in ("contrast", "connected", "step")]
         for row in mine:
-            deltas = list(again.deltas(row["a"], row["b"], measure).values())
+            paired = again.deltas(row["a"], row["b"], measure)
+            deltas = list(paired.values())
             assert row["delta"] == pytest.approx(statistics.fmean(deltas), abs=1e-12)
             spread = statistics.stdev(deltas)
             assert row["dz"] == (pytest.approx(statistics.fmean(deltas) / spread) if spread > 1e-9
                                  else None)
-            if row["family"] != "connected" and measure == "cov_ndcg@10":
-                drawn = draws[row["name"], measure]
-                ends = [row["ci_low"], row["ci_high"]]
+            if row["family"] == "connected":
+                continue
+            # Four documents: Student's interval with three degrees of freedom is of record.
+            by_document: dict[str, list[float]] = {}
+            for question, delta in paired.items():
+                by_document.setdefault(home[question], []).append(delta)
+            size = len(deltas) / len(by_document)
+            apart = [(sum(d) - row["delta"] * len(d)) / size for d in by_document.values()]
+            error = math.sqrt(sum(u * u for u in apart) / (4 * 3))
+            half = float(t.ppf(0.975, 3)) * error
+            ends = [row["ci_low"], row["ci_high"]]
+            assert ends == pytest.approx([row["delta"] - half, row["delta"] + half], abs=1e-12)
+            if error > 1e-12:
+                assert row["p"] == pytest.approx(2 * float(t.sf(abs(row["delta"]) / error, 3)))
+            if measure == "cov_ndcg@10":
+                drawn, its = draws[row["name"], measure], beside[row["family"], row["name"]]
+                ends = [its["percentile_low"], its["percentile_high"]]
                 assert ends == pytest.approx(np.percentile(drawn, [2.5, 97.5]), abs=1e-12)
                 tails = [sum(d <= 0 for d in drawn), sum(d >= 0 for d in drawn)]
-                assert row["p"] == pytest.approx(min(1.0, 2 * min(tails) / len(drawn)))
-        for family, m in (("contrast", 4), ("connected", 4), ("step", 4)):
-            held = [row for row in mine if row["family"] == family]
+                assert its["percentile_p"] == pytest.approx(min(1.0, 2 * min(tails) / len(drawn)))
+        for family, m in (("contrast", 4), ("connected", 4), ("step", steps)):
+            held = [row for row in mine if row["family"] == family and row["p"] is not None]
             assert [row["p_holm"] for row in held] == pytest.approx(
                 reference_statistics.holm([row["p"] for row in held], m)
             )
@@ -266,7 +293,6 @@ def test_a_question_about_a_document_without_a_tree_says_that_it_left(
 ) -> None:
     import json
 
-    from spanwise import params
     from spanwise.show import find
 
     shutil.copytree(project / "artifacts", tmp_path / "artifacts")

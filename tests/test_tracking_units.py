@@ -249,13 +249,15 @@ def test_figures_of_a_comparison_and_the_means_that_it_is_of(world: World) -> No
             (48, 8) if run.tags["family"] == "segmentation" else (40, 0)
         )
         logged = dict(run.metrics)
-        assert logged.pop("undefined_figures") == 0
+        # With few documents, those that do not vary leave no p.
+        undefined = sum(row[figure] is None for row in rows for figure in FIGURES)
+        assert logged.pop("undefined_figures") == undefined
         for row in rows:
             before = "reworded/" if row["slice"] == "reworded" else ""
             prefix = "connected/" if row in again else before
             after = f"{row['basis']}/{row['measure']}_at_{row['amount']}"
             for figure in FIGURES:
-                assert logged.pop(f"{prefix}{figure}/{after}") == row[figure]
+                assert logged.pop(f"{prefix}{figure}/{after}", None) == row[figure]
             a_mean, b_mean = (
                 world.runs[row[side]].metrics[f"{before}{after}"] for side in "ab"
             )
@@ -297,7 +299,9 @@ def test_tags_say_what_a_run_is_of_and_that_it_only_explores(world: World) -> No
     assert (within["family"], within.get("segmentation")) == ("segmentation", None)
     assert (across["family"], across["segmentation"]) == ("retriever", "blocks")
     assert (across["a"], across["b"]) == ("minilm/blocks", "bm25/blocks")
-    assert not any(tag.startswith("reason.") for tag in (*within, *across))
+    reasons = {said for tags in (within, across) for name, said in tags.items()
+               if name.startswith("reason.")}
+    assert reasons <= {"the documents do not vary: no error, so no p"}
 
 
 def test_settings_are_parameters_and_those_of_no_influence_are_not(
@@ -409,9 +413,9 @@ def test_one_document_has_differences_and_says_why_no_interval(tmp_path: Path) -
 def test_documents_that_are_all_connected_leave_the_interval_over_documents(tmp_path: Path) -> None:
     params = a_units_project(tmp_path, documents=2)
     run = named(read_units(tmp_path, params, "toy"))["bm25/sections - bm25/blocks"]
-    assert {name: said for name, said in run.tags.items() if name.startswith("reason.")} == {
-        "reason.connected": "one document: nothing to resample, so no interval and no p",
-    }
+    assert run.tags["reason.connected"] == (
+        "one document: nothing to resample, so no interval and no p"
+    )
     assert "ci_low/units/covered_at_3" in run.metrics
     assert "connected/delta/units/covered_at_3" in run.metrics
     assert not any(name.startswith(("connected/ci_", "connected/p")) for name in run.metrics)

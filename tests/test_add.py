@@ -335,6 +335,13 @@ def test_of_one_text_the_first_is_taken_or_the_one_that_is_asked_about(
     assert "copy.md and hull one.md have the same text, and questions are about both" in said
 
 
+@pytest.mark.usefixtures("bare")
+def test_without_questions_the_next_command_leads_to_some(notes: Path, add: Add) -> None:
+    code, out, _ = add("notes", notes, "--dry-run")
+    assert code == 0 and "It has no questions yet" in out
+    assert out.rstrip().endswith("next: dvc repro parse@notes")
+
+
 @pytest.mark.parametrize(("name", "text", "says"), [
     ("q.csv", CSV.replace("410 kg", "410 kq"), 'row 1 (line 2), q0001, anchor 0: `quote` "410 kq" '
      "does not occur in hull%20one; the nearest text, line 3"),

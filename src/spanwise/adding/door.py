@@ -153,7 +153,8 @@ def plan(wish: Wish, root: Path | None = None) -> Plan:
         "questions": len(found.questions), "left out": dict(found.left_out),
         "duplicates": dict(found.duplicates),
         "remote": {"name": remote.name, "url": remote.url, "new default": remote.made},
-        "next": "dvc repro",
+        "next": "dvc repro" if found.questions or wish.questions == WRITTEN
+        else f"dvc repro parse@{wish.name}",
     }
     return Plan(
         wish, root, listing.root, reader, tuple(found.files), found.question_lines, remote,

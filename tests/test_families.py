@@ -33,6 +33,8 @@ SEED = 20260710
 def params() -> Params:
     found = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
     found["inference"] = {"iterations": DRAWS, "seed": SEED, "margin": 0.01}
+    # The steps whose two arms the scores below have.
+    found["steps"] = {name: two for name, two in found["steps"].items() if set(two) <= set(ARMS)}
     return Params.model_validate(found)
 
 

@@ -22,7 +22,7 @@ from spanwise.reporting.markup import (
     standing,
     tag,
 )
-from spanwise.reporting.plots import absent_row, contrast_head
+from spanwise.reporting.plots import absent_row, grouped
 from spanwise.reporting.tables import (
     COLUMN_GROUPS,
     TITLES,
@@ -92,21 +92,7 @@ def _forest(record: CorpusRecord, params: Params, families: Sequence[str]) -> st
         family: {r["name"]: r for r in contrast_rows(record, params, cell, family)}
         for family in ("contrast", *families)
     }
-    drawn: list[PlotRow] = []
-    values = [-1.5 * margin, 1.5 * margin]
-    for name in params.contrasts:
-        mine = [(f, found[f][name]) for f in found if name in found[f]]
-        if not mine:
-            continue
-        drawn.append(contrast_head(mine[0][1]))
-        if all(row["delta"] is None for _, row in mine):
-            drawn.append(absent_row("absent", mine[0][1]))
-            continue
-        for family, row in mine:
-            drawn.append(_line(family, row))
-            values += [
-                row[key] for key in ("delta", "ci_low", "ci_high") if row[key] is not None
-            ]
+    drawn, values = grouped(params, found, _line)
     keys = tag("li", sign("square", "filled blue") + "all questions") + tag(
         "li", sign("diamond", "hollow") + "one type") + tag(
         "li", f"shaded: ±{margin:g}; whiskers: 95% intervals")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 from spanwise.params import Params
 from spanwise.reporting.cells import LEXICAL, Cell, cell_name, dense_cells, is_primary
@@ -32,22 +33,9 @@ def forest(record: CorpusRecord, params: Params) -> str:
     margin = params.inference.margin
     cells = dense_cells(record, params)
     found = {cell: {r["name"]: r for r in contrast_rows(record, params, cell)} for cell in cells}
-    values = [-1.5 * margin, 1.5 * margin]
-    for by_name in found.values():
-        for row in by_name.values():
-            values += [
-                row[key] for key in ("delta", "ci_low", "ci_high") if row[key] is not None
-            ]
-    drawn: list[PlotRow] = []
-    for name in params.contrasts:
-        mine = [(cell, found[cell][name]) for cell in cells if name in found[cell]]
-        if not mine:
-            continue
-        drawn.append(contrast_head(mine[0][1]))
-        if all(row["delta"] is None for _, row in mine):
-            drawn.append(absent_row("absent", mine[0][1]))
-            continue
-        drawn += [_contrast_row(cell, row, params, record.demonstration) for cell, row in mine]
+    drawn, values = grouped(
+        params, found, lambda cell, row: _contrast_row(cell, row, params, record.demonstration)
+    )
     if not drawn:
         return tag("p", "No contrast was computed.")
     legend = _legend([
@@ -60,6 +48,35 @@ def forest(record: CorpusRecord, params: Params) -> str:
     return tag("figure", tag("figcaption", caption) + legend + rows(
         drawn, scale(values), band=(-margin, margin), lines=[(0.0, "zero")], signed=True,
     ), class_="forest", id=f"forest-{record.name}")
+
+
+Key = TypeVar("Key")
+
+
+def grouped(
+    params: Params, found: Mapping[Key, Mapping[str, Row]], line: Callable[[Key, Row], PlotRow]
+) -> tuple[list[PlotRow], list[float]]:
+    """Rows of a forest, one group for each contrast, and all values that its axis must hold.
+
+    found: where a contrast was estimated -> its name -> its row; line: draws one of them.
+    """
+    margin = params.inference.margin
+    drawn: list[PlotRow] = []
+    values = [-1.5 * margin, 1.5 * margin]
+    for name in params.contrasts:
+        mine = [(key, by_name[name]) for key, by_name in found.items() if name in by_name]
+        if not mine:
+            continue
+        drawn.append(contrast_head(mine[0][1]))
+        if all(row["delta"] is None for _, row in mine):
+            drawn.append(absent_row("absent", mine[0][1]))
+            continue
+        drawn += [line(key, row) for key, row in mine]
+        values += [
+            row[figure] for _, row in mine for figure in ("delta", "ci_low", "ci_high")
+            if row[figure] is not None
+        ]
+    return drawn, values
 
 
 def contrast_head(row: Row) -> PlotRow:

@@ -88,18 +88,22 @@ def resample(
             np.array([grouped[i][1] for i in members]),
             iterations, np.random.default_rng(seed),
         )
-    tails = [50 * (1 - level), 50 * (1 + level)]
     found = []
     for sample, (sums, _), drawn in zip(samples, grouped, means, strict=True):
         mean = math.fsum(sample.values) / len(sample.values) if len(sample.values) else None
         if len(sums) < 2:
             found.append(Resampled(mean, None, None, None, len(sums), np.empty(0)))
             continue
-        low, high = np.percentile(drawn, tails).tolist()
-        tail = min(int((drawn <= 0).sum()), int((drawn >= 0).sum()))
-        p = min(1.0, 2 * tail / iterations)
+        low, high, p = percentiles(drawn, level)
         found.append(Resampled(mean, low, high, p, len(sums), drawn))
     return found
+
+
+def percentiles(drawn: Floats, level: float = 0.95) -> tuple[float, float, float]:
+    """Interval and two-sided p-value of (B,) replicates, as in `Resampled`."""
+    low, high = np.percentile(drawn, [50 * (1 - level), 50 * (1 + level)]).tolist()
+    tail = min(int((drawn <= 0).sum()), int((drawn >= 0).sum()))
+    return low, high, min(1.0, 2 * tail / len(drawn))
 
 
 def replicates(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spanwise.statistics.bootstrap import Sample, corrected, totals
+from spanwise.statistics.bootstrap import Sample, corrected, percentiles, totals
 from spanwise.statistics.cautions import EVEN, dominated, evenness, scarce, warnings
 from spanwise.statistics.contrasts import Contrast, Paired, holm
 from spanwise.statistics.linearised import linearised
@@ -17,8 +17,9 @@ from spanwise.statistics.mixed import discordance, fit
 from spanwise.statistics.permutation import sign_flips
 from spanwise.statistics.power import ALPHA, power
 
+PERCENTILES = ("percentile_low", "percentile_high", "percentile_p")
 FIGURES = (
-    "percentile_low", "percentile_high", "percentile_p", "bca_low", "bca_high", "linear_low",
+    *PERCENTILES, "bca_low", "bca_high", "linear_low",
     "linear_high", "linear_p", "linear_p_holm", "flip_p", "flip_p_holm", "icc", "design_effect",
     "power", "detectable", "equivalence_power",
 )
@@ -54,7 +55,7 @@ def checks(
         line = linearised(sums, counts)
         low, high = line.interval()
         row |= {"flip_p": flip, "linear_low": low, "linear_high": high, "linear_p": line.p}
-        row |= _percentile(its)
+        row |= dict(zip(PERCENTILES, percentiles(its.replicates), strict=True))
         bca = corrected(its.replicates, sums, counts)
         if bca is not None:
             row["bca_low"], row["bca_high"] = bca
@@ -84,15 +85,6 @@ def _narrow(its: Contrast, counts: NDArray[np.float64]) -> list[str]:
         f"with {its.n_documents} documents of unequal size the percentile interval covers the true "
         "difference in 91 to 94% of studies, not 95%: the linearised one stands beside it"
     ]
-
-
-def _percentile(its: Contrast) -> dict[str, float]:
-    low, high = np.percentile(its.replicates, [2.5, 97.5]).tolist()
-    below, above = int((its.replicates <= 0).sum()), int((its.replicates >= 0).sum())
-    return {
-        "percentile_low": low, "percentile_high": high,
-        "percentile_p": min(1.0, 2 * min(below, above) / len(its.replicates)),
-    }
 
 
 def models(pairs: Sequence[Paired], found: Mapping[str, Contrast]) -> list[dict[str, Any]]:

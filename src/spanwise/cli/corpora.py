@@ -11,13 +11,15 @@ import typer
 
 from spanwise.cli.shared import AsJson, DryRun, app, names_in, profiles_begun
 
+ParsedCorpus = Annotated[
+    str, typer.Argument(help="A corpus of params.yaml, parsed already.",
+                        autocompletion=names_in("corpora")),
+]
+
 
 @app.command(epilog="Example: spanwise ask notes --worksheet notes.yaml")
 def ask(
-    name: Annotated[
-        str, typer.Argument(help="A corpus of params.yaml, parsed already.",
-                            autocompletion=names_in("corpora")),
-    ],
+    name: ParsedCorpus,
     worksheet: Annotated[
         Path | None,
         typer.Option(help="Draw spans into this YAML file; once filled in, take it back."),
@@ -123,10 +125,7 @@ def doctor(
 
 @app.command(epilog="Example: spanwise sweep notes --trials 100 --workers 4")
 def sweep(
-    corpus: Annotated[
-        str, typer.Argument(help="A corpus of params.yaml, parsed already.",
-                            autocompletion=names_in("corpora")),
-    ],
+    corpus: ParsedCorpus,
     trials: Annotated[
         int | None, typer.Option(min=1, help="Stop at this many, earlier ones among them.")
     ] = None,

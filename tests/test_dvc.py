@@ -78,3 +78,6 @@ def test_remotes_verify_and_nothing_is_reported_home() -> None:
     config.read(ROOT / ".dvc" / "config")
     assert config["core"]["analytics"] == config["core"]["check_update"] == "false"
     assert config["'remote \"bundled\"'"]["verify"] == "true"
+    # Any other remote is a person's own and stands in .dvc/config.local, as do all keys.
+    assert set(config.sections()) == {"core", "'remote \"bundled\"'"}
+    assert set(config["'remote \"bundled\"'"]) == {"url", "verify"}

@@ -54,6 +54,8 @@ bundle: .venv/base          ## write the bundled corpus and its costly artifacts
 	  echo "track what a person added; take it out of data/ and data.dvc first"; exit 1; }
 	rm -rf remote/files
 	dvc push --remote bundled data.dvc $(COSTLY)
+	cd remote && { echo '# The objects that belong here; git takes no other. `make bundle` writes it.'; \
+	  echo '/files/md5/??/*'; find files -type f | LC_ALL=C sort | sed 's|^|!/|'; } >.gitignore
 	du -sh remote
 
 .venv/bin/python:

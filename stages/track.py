@@ -7,12 +7,17 @@ from pathlib import Path
 
 from spanwise import params
 from spanwise.errors import SpanwiseError
+from spanwise.remotes import bundled
 from spanwise.tracking import track
 
 
 def main(root: Path) -> None:
-    summary = track(root, params.load(root / "params.yaml"))
+    settings = params.load(root / "params.yaml")
+    summary = track(root, settings)
     print(f"added {summary.added} runs, kept {summary.kept}")
+    # The one stage that always runs, so whoever clones is told before a first push.
+    if warning := bundled.warning(root, settings.corpora):
+        print(warning, file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -197,7 +197,7 @@ def bucket(folder: Path) -> Iterator[Server]:
         yield Server("s3", port, kept / "bucket", "s3://bucket/held")
 
 
-KINDS: dict[str, Callable[[Path], object]] = {
+KINDS: dict[str, Callable[[Path], AbstractContextManager[Server]]] = {
     "s3": s3, "ssh": ssh, "webdav": webdav, "folder": local,
 }
 

@@ -129,6 +129,7 @@ def test_a_second_clone_pulls_and_only_tracks(
         clone(shared.project, other)
         connect(other, server)
         shared.does(other, "dvc", "pull", "-v")
+        shared.does(other, "spanwise", "remote", "check", "--deep")
     for path in paths:
         assert (other / path).exists(), path
     for path in sorted((shared.project / "artifacts").rglob("*")):

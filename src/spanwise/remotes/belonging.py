@@ -1,0 +1,72 @@
+"""What belongs into the remote that git tracks, and what lies in it that does not."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+
+from spanwise.remotes import bundled, settings
+from spanwise.remotes.named import FOREIGN, Fault, Lists, Named, Output, members, objects
+from spanwise.remotes.store import Store
+
+_ONCE = Output("", "the bundled corpus of an earlier commit", "", None)
+
+
+def expected(folder: Path, outs: Collection[Output], lists: Lists) -> dict[str, Named]:
+    """What must be there: what the remote's list names, else all objects of bundled corpora."""
+    ours, listed = of_bundled(outs, lists), bundled.listed(folder)
+    if listed is None:
+        return ours
+    return {oid: ours.get(oid, Named(oid, _ONCE.place, _ONCE)) for oid in sorted(listed)}
+
+
+def of_bundled(outs: Collection[Output], lists: Lists) -> dict[str, Named]:
+    """The objects of bundled corpora alone; what is about all corpora only if there is no other."""
+    corpora = {bundled.corpus_of(its.place) for its in objects(outs, lists).values()} - {None}
+    alone = corpora <= bundled.BUNDLED
+    mixed = {
+        out.oid for out in outs for relative in lists.get(out.oid, {})
+        if bundled.corpus_of(f"{out.place}/{relative}") not in bundled.BUNDLED
+    }
+
+    def wanted(oid: str, place: str) -> bool:
+        corpus = bundled.corpus_of(place)
+        if corpus is not None:
+            return corpus in bundled.BUNDLED
+        return alone or (place == "data" and oid not in mixed)
+
+    return objects(outs, lists, wanted)
+
+
+def foreign(
+    store: Store, folder: Path, outs: Collection[Output], lists: Lists
+) -> list[Fault]:
+    """Objects that are there and are not of a bundled corpus.
+
+    What no output names and git ignores is left out: an older run's, which nobody else gets.
+    """
+    everything = objects(outs, lists)
+    ours = of_bundled(outs, lists).keys() | (bundled.listed(folder) or frozenset())
+    taken = settings.exposed(folder, Path(store.repo.root_dir))
+    found = []
+    for oid in sorted(set(store.odb.all()) - ours):
+        if _earlier(store, oid, ours):
+            continue
+        public = taken is None or Path(store.odb.oid_to_path(oid)).resolve() in taken
+        if public or oid in everything:
+            does = "has it or would take it" if public else "ignores it, if nobody forces it in"
+            found.append(Fault(oid, FOREIGN, f"it is not of the bundled corpus; git {does}",
+                               everything.get(oid)))
+    return found
+
+
+def _earlier(store: Store, oid: str, ours: AbstractSet[str]) -> bool:
+    """Whether an object is a list that names nothing but what belongs there."""
+    if not oid.endswith(".dir"):
+        return False
+    try:
+        return set(members(Path(store.odb.oid_to_path(oid)).read_bytes(), oid).values()) <= ours
+    except (OSError, ValueError):
+        return False
+

@@ -21,7 +21,7 @@ import yaml
 
 from spanwise import layout, params, registration, schemas
 from spanwise.cli import main
-from spanwise.doctor import cache, estimates, machine, weights
+from spanwise.doctor import cache, estimates, machine, pipeline, remotes, weights
 from spanwise.doctor.corpora import Seen, look, registered
 from spanwise.documents.model import sha256
 from spanwise.embedding import key
@@ -71,6 +71,7 @@ def make(folder: Path) -> None:
     settings["primary"]["embedder"] = settings["inducers"]["segmenter"]["embedder"] = "small"
     settings["tokens"]["tokenizer"] = "words"
     write_params(folder, settings)
+    shutil.copy(ROOT / "dvc.yaml", folder)
 
 
 def write_questions(folder: Path, questions: list[dict[str, object]]) -> None:
@@ -102,7 +103,7 @@ def tracked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     dvc("remote", "add", "-d", "own", "../store", at=project)
     dvc("remote", "modify", "own", "verify", "true", at=project)
     dvc("add", "-q", "data", at=project)
-    dvc("push", "-q", at=project)
+    dvc("push", "-q", "data.dvc", at=project)
     return base
 
 
@@ -128,11 +129,11 @@ def test_a_project_without_problems_ends_with_0_and_json_says_the_same(said: Sai
     found = json.loads(printed)
     assert code == found["problems"] == 0
     places = [(c["status"], c["place"]) for c in found["checks"]]
-    shown = re.findall(r"^(ok|note|problem) +([^:]+): ", out, re.M)
+    shown = re.findall(r"^(ok|note|problem) +([^:\n]+): ", out, re.M)
     assert places == shown
     assert {"threads", "memory", "disk", "embedder small", "tokenizer", "language model",
             "remote own", "remote", "corpus notes", "size notes", "window notes small",
-            "work notes", "time"} == {place for _, place in places}
+            "work notes", "registration notes", "time"} == {place for _, place in places}
     work = {w["stage"]: w for w in found["estimates"]["notes"]["work"]}
     # Six labels of two documents with fixed and induced chunks, two native ones, two questions.
     assert work["embed small"]["left"] == work["embed small"]["of"] > 0
@@ -237,7 +238,7 @@ def test_a_flipped_byte_in_the_cache_is_found_removed_and_fetched_again(
     assert code == 1 and not path.exists()
     assert f"cache: data/notes/hull.md: object {path} is damaged: " in out
     assert "it was removed\n" in out and err == ""  # no progress bar in a pipe
-    dvc("pull", "-q", at=project)
+    dvc("pull", "-q", "data.dvc", at=project)
     assert path.read_bytes() == HULL.encode()
     code, out, _ = said("doctor", "--deep")
     assert code == 0 and status(out, "cache") == "ok"
@@ -250,9 +251,10 @@ def test_a_file_of_the_workspace_with_the_same_damage_is_named(project: Path, sa
     for damaged in (path, hull):
         damaged.write_bytes(HULL.replace("410", "411").encode())
     out = said("doctor", "--deep")[1]
-    assert "-> delete data/notes/hull.md, which has the same damage; then `dvc pull" in out
+    assert ("-> delete data/notes/hull.md, which has the same damage; then `dvc pull "
+            "--allow-missing` fetches") in out
     hull.unlink()
-    dvc("pull", "-q", at=project)
+    dvc("pull", "-q", "data.dvc", at=project)
     assert hull.read_text(encoding="utf-8") == HULL
 
 
@@ -265,7 +267,7 @@ def test_a_damaged_folder_object_and_its_files_come_back(said: Said) -> None:
     assert cache.fault(folder) is not None
     assert said("doctor", "--deep")[0] == 1 and not folder.exists()
     shutil.rmtree("data")
-    dvc("pull", "-q", at=Path())
+    dvc("pull", "-q", "data.dvc", at=Path())
     assert folder.read_bytes() == good
     assert Path("data/notes/rig.md").read_text(encoding="utf-8") == RIG
 
@@ -318,7 +320,7 @@ def test_the_questions_that_the_margin_takes_follow_from_its_formula() -> None:
     """(z + z')^2 sd^2 / margin^2 for many documents, .0125 two-sided and .8: (2.498 + .842)^2."""
     change("inference.margin", 0.02)
     _, found = look(params.load(), "notes")
-    (line,) = [f.said for f in found if "of the margin" in f.said]
+    (line,) = [f.said for f in found if "by the margin" in f.said]
     exact = (2.4977 + 0.8416) ** 2 * 0.3**2 / 0.02**2
     shown = int(re.search(r"takes about (\d+) questions", line)[1])  # type: ignore[index]
     assert shown == pytest.approx(exact, rel=0.03)
@@ -364,7 +366,8 @@ def test_registration_is_compared_once_parse_and_ask_have_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     seen, _ = look(params.load(), "notes")
-    assert registered(params.load(), seen) == []
+    (line,) = registered(params.load(), seen)
+    assert line.status == "ok" and "once `parse` and `ask` have run" in line.said
     stages(monkeypatch)
     (line,) = registered(params.load(), seen)
     assert line.status == "note" and "before small runs: spanwise register" in line.mend
@@ -418,7 +421,7 @@ def test_a_chunk_that_an_encoder_cannot_see_whole_is_foretold(said: Said) -> Non
     change("embedders.small.max_seq_length", 256)
     code, out, _ = said("doctor")
     assert code == 0 and status(out, "window notes small") == "note"
-    assert "-> lower chunking.cap_tokens to " in out
+    assert "is never embedded" in out and "-> lower chunking.cap_tokens to " in out
 
 
 @pytest.mark.usefixtures("project")
@@ -454,3 +457,233 @@ def test_a_terminal_gets_colours_unless_it_refuses_them(
     os.close(ours)
     assert process.wait() == 0
     assert (b"\x1b[3" in said) is coloured and b"corpus notes" in said
+
+
+# ---------------------------------------------------------------- what dvc.lock and the cache say
+
+
+STAGES = """\
+stages:
+  parse:
+    matrix: {corpus: "${corpora}"}
+    cmd: python step.py artifacts/parse/${item.corpus} data/${item.corpus}
+    deps: ["data/${item.corpus}"]
+    params: ["corpora.${item.corpus}"]
+    outs: ["artifacts/parse/${item.corpus}"]
+  induce:
+    matrix: {corpus: "${corpora}"}
+    cmd: python step.py artifacts/induce/${item.corpus} artifacts/parse/${item.corpus}
+    deps: ["artifacts/parse/${item.corpus}", step.py]
+    params: [inducers]
+    outs: [{"artifacts/induce/${item.corpus}": {persist: true}}]
+  report:
+    cmd: python step.py reports artifacts/induce
+    deps: [artifacts/induce]
+    outs: [reports]
+"""
+STEP = """\
+import pathlib, sys
+to, source = map(pathlib.Path, sys.argv[1:])
+to.mkdir(parents=True, exist_ok=True)
+texts = [p.read_text() for p in sorted(source.rglob("*")) if p.suffix in (".md", ".txt")]
+(to / "all.txt").write_text("".join(texts))
+"""
+
+
+@pytest.fixture(scope="module")
+def ran_once(tracked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project after a run of three small stages by DVC, with everything pushed."""
+    base = tmp_path_factory.mktemp("ran") / "base"
+    shutil.copytree(tracked, base, symlinks=True)
+    (base / "project/dvc.yaml").write_text(STAGES, encoding="utf-8")
+    (base / "project/step.py").write_text(STEP, encoding="utf-8")
+    dvc("repro", "-q", at=base / "project")
+    dvc("push", "-q", at=base / "project")
+    return base
+
+
+@pytest.fixture
+def ran(ran_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copytree(ran_once, tmp_path / "base", symlinks=True)
+    monkeypatch.chdir(tmp_path / "base" / "project")
+    return Path()
+
+
+def stands() -> dict[str, tuple[str, str | None]]:
+    config = remotes.configured(Path())
+    assert config is not None
+    read = pipeline.read(params.load(), remotes.stores(config))
+    return {stage.name: (stage.where, stage.changed) for stage in read.stages}
+
+
+def work_lines(out: str, corpus: str = "notes") -> str:
+    return out.split(f"work {corpus}: ")[1].split("registration")[0]
+
+
+def test_a_digest_of_a_folder_is_what_dvc_says_it_is(ran: Path) -> None:
+    (ran / "data/notes/__pycache__").mkdir()
+    (ran / "data/notes/__pycache__/x.pyc").write_bytes(b"x")
+    (ran / ".dvcignore").write_text("# compiled\n__pycache__\n", encoding="utf-8")
+    assert stands()["parse@notes"] == ("here", None)
+    assert pipeline.tree_md5(Path("data/notes"), most=10) == ""
+    (ran / ".dvcignore").write_text("", encoding="utf-8")
+    assert stands()["parse@notes"] == ("here", "data")
+
+
+@pytest.mark.usefixtures("ran")
+def test_a_clone_that_was_pulled_has_no_work_left_that_the_lock_says_is_done(said: Said) -> None:
+    """As after `make pull`: trees are there, what `parse` leaves is not."""
+    shutil.rmtree("artifacts/parse")
+    assert stands() == {"parse@notes": ("cache", None), "induce@notes": ("here", None),
+                        "report": ("here", None)}
+    out = said("doctor")[1]
+    assert "induce (segmenter): nothing, all 2 documents are done" in work_lines(out)
+    assert "start-up and tables: nothing, all 2 stages are done" in work_lines(out)
+    assert "outputs: 1 that were made before" in out and "-> dvc checkout --allow-missing" in out
+    dvc("checkout", "-q", "--allow-missing", at=Path())
+    assert stands()["parse@notes"] == ("here", None)
+
+
+@pytest.mark.usefixtures("ran")
+def test_a_clone_that_was_not_pulled_is_told_what_a_pull_spares(said: Said) -> None:
+    for folder in ("artifacts", "reports", ".dvc/cache"):
+        shutil.rmtree(folder) if Path(folder).is_dir() else Path(folder).unlink()
+    assert set(stands().values()) == {("remote", None)}
+    out, command = said("doctor")[1], "dvc pull --allow-missing"
+    assert f"induce (segmenter): nothing after `{command}`; without it 2 of 2" in work_lines(out)
+    assert status(out, "outputs") == status(out, "time") == "note"
+    assert re.search(rf"time: about \S+ s in all.*; .* more without `{command}`", out)
+    assert f"-> first {command}\n" in out
+    dvc(*command.split()[1:], at=Path())
+    assert set(stands().values()) == {("here", None)}
+    assert "nothing, all 2 documents are done" in work_lines(said("doctor")[1])
+
+
+@pytest.mark.usefixtures("ran")
+def test_what_only_a_server_may_have_is_unknown_until_it_is_asked(said: Said) -> None:
+    shutil.rmtree("artifacts/induce")
+    shutil.rmtree(".dvc/cache")
+    dvc("remote", "add", "-f", "-d", "own", "https://127.0.0.1:1/store", at=Path())
+    assert stands()["induce@notes"] == ("unknown", None)
+    out = said("doctor")[1]
+    assert ("induce (segmenter): unknown until `dvc pull --allow-missing`, which brings it if a "
+            "remote has it; else 2 of 2 documents") in work_lines(out)
+    assert "own may have them and was not asked" in out
+    assert "more if nothing comes of `dvc pull --allow-missing`" in out
+
+
+@pytest.mark.usefixtures("ran")
+def test_a_corpus_that_was_just_added_has_all_of_its_work_left(said: Said) -> None:
+    shutil.copytree("data/notes", "data/more")
+    change("corpora.more", {"reader": "markdown", "path": "data/more"})
+    assert {name: why for name, (_, why) in stands().items() if why} == {
+        "parse@more": "new", "induce@more": "new", "report": "inputs",
+    }
+    out = said("doctor")[1]
+    assert "induce (segmenter): 2 of 2 documents, about " in work_lines(out, "more")
+    assert "start-up and tables: 2 of 2 stages, about " in work_lines(out, "more")
+    assert "nothing, all 2 documents are done" in work_lines(out, "notes")
+
+
+@pytest.mark.usefixtures("ran")
+@pytest.mark.parametrize(("what", "why", "words"), [
+    ("text", {"data", "inputs"}, "at most 2 of 2 documents"),
+    ("setting", {"settings"}, "2 of 2 documents, about"),
+    ("code", {"code"}, "2 of 2 documents, about"),
+])
+def test_what_changed_is_told_apart(what: str, why: set[str], words: str, said: Said) -> None:
+    """No report stands in the folder of `induce`, so none of its trees is known to serve."""
+    if what == "text":
+        Path("data/notes/rig.md").write_text(RIG + "More.\n", encoding="utf-8")
+    elif what == "setting":
+        change("inducers.segmenter.section_tokens", 90)
+    else:
+        Path("step.py").write_text(f"{STEP}# edited\n", encoding="utf-8")
+    assert {changed for name, (_, changed) in stands().items() if changed} >= why
+    assert f"induce (segmenter): {words}" in work_lines(said("doctor")[1])
+
+
+@pytest.mark.usefixtures("ran")
+def test_damage_to_an_object_counts_as_its_absence() -> None:
+    """A folder's list that names a file which is not there brings nothing back."""
+    shutil.rmtree("artifacts/parse")
+    (made,) = [p for p in cache.objects(Path(".dvc/cache"))
+               if p.suffix != ".dir" and p.read_bytes() == (HULL + RIG).encode()]
+    made.unlink()
+    assert stands()["parse@notes"] == ("remote", None)
+
+
+def test_the_command_that_brings_outputs_knows_what_is_bundled() -> None:
+    assert cache.pulling(["handbook"], "bundled") == "make pull"
+    assert cache.pulling([]) == "dvc pull --allow-missing"
+    assert cache.pulling(["notes", None]) == "dvc pull --allow-missing"
+    both = "make pull; dvc pull -r far --allow-missing"
+    assert cache.pulling(["notes", "handbook"], "far") == both
+
+
+@pytest.mark.usefixtures("project")
+def test_without_data_nothing_is_forecast_and_the_command_is_named(said: Said) -> None:
+    shutil.rmtree("data")
+    code, out, _ = said("doctor")
+    assert code == 1 and status(out, "time") == "note" and "under 1 s" not in out
+    assert "time: nothing can be forecast: notes could not be read\n" in out
+    assert "-> `dvc pull data.dvc` brings it back" in out.split("time: ")[1]
+    settings = yaml.safe_load(Path("params.yaml").read_text(encoding="utf-8"))
+    settings["corpora"] = {"handbook": {"reader": "markdown", "path": "data/handbook"}}
+    write_params(Path(), settings)
+    Path("Makefile").touch()
+    assert "-> make pull; then `spanwise doctor` again\n" in said("doctor")[1].split("time: ")[1]
+
+
+@pytest.mark.usefixtures("project")
+def test_every_stage_that_runs_has_its_start_up() -> None:
+    """22 stages of two embedders less 4 of the second; each takes START starts of Python."""
+    read = pipeline.read(params.load())
+    seen, _ = look(params.load(), "notes", pipeline=read)
+    its = machine.Machine(2, 2, None, 10**9, start=0.5)
+    made = estimates.estimate(params.load(), seen, its, {384: 1e9}.__getitem__, read)
+    rest = next(work for work in made.work if work.stage == "start-up and tables")
+    assert rest.of == rest.left == 17
+    assert rest.seconds == pytest.approx(17 * estimates.START * 0.5 + 2 * estimates.EACH_S)
+    assert rest.memory > 0
+    assert estimates.ending(read, its) == estimates.ENDING * 0.5
+    assert 0.05 < machine.starting() < 60
+
+
+@pytest.mark.usefixtures("project")
+def test_several_lines_of_one_finding_stand_below_each_other(said: Said) -> None:
+    write_questions(Path(), [{**QUESTIONS[0], "anchors": [{"quote": "no such words"}]}])
+    lines = said("doctor")[1].splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith("problem corpus notes"))
+    assert "no such words" in lines[first]
+    assert re.match(r" {10,}quote: ", lines[first + 1])  # the nearest text, ready to paste
+
+
+@pytest.mark.usefixtures("project")
+def test_a_folder_without_stages_is_a_problem(said: Said) -> None:
+    Path("dvc.yaml").unlink()
+    code, out, _ = said("doctor")
+    assert code == 1 and "no dvc.yaml here" in out
+
+
+def test_a_damaged_object_of_the_bundled_corpus_comes_back_by_make_pull(tmp_path: Path) -> None:
+    """A person's own default remote has none of it, so a plain `dvc pull` would bring nothing."""
+    path = tmp_path / "cache/files/md5/ab" / ("0" * 30)
+    path.parent.mkdir(parents=True)
+    path.write_text("damaged", encoding="utf-8")
+    (tmp_path / "dvc.lock").write_text(yaml.safe_dump({"stages": {"induce@handbook": {"outs": [
+        {"path": "artifacts/induce/handbook/report.json", "md5": "ab" + "0" * 30}]}}}))
+    found = next(iter(cache.check(tmp_path / "cache", tmp_path)))
+    assert found.status == "problem" and found.mend.startswith("`make pull` fetches")
+
+
+@pytest.mark.usefixtures("project")
+def test_a_stage_of_a_persons_own_does_not_stop_the_check(said: Said) -> None:
+    told = yaml.safe_load(Path("dvc.yaml").read_text(encoding="utf-8"))
+    told["stages"]["mine"] = {"foreach": [1, 2], "do": {"cmd": "echo ${item}"}}
+    told["stages"]["ours"] = {"matrix": {"seed": [1, 2]}, "cmd": "echo ${item.seed}"}
+    told["stages"]["last"] = {"cmd": "echo", "params": [{"other.yaml": ["a"]}]}
+    Path("dvc.yaml").write_text(yaml.safe_dump(told, sort_keys=False), encoding="utf-8")
+    assert said("doctor")[0] == 0
+    named = {stage.name for stage in pipeline.read(params.load()).stages}
+    assert "last" in named and not named & {"mine", "ours@1"}

@@ -5,7 +5,9 @@
     weights    models, the tokenizer, the language model and its server
     remotes    DVC's remotes, and whether private text could be pushed into the repository
     corpora    every corpus read as `parse` would read it, and what its size means
-    estimates  what is left to compute, in time, memory and bytes
+    pipeline   what dvc.lock says of each stage, and where its outputs are
+    work       what is left to compute, and how sure that is
+    estimates  its time, memory and bytes
     truncation what encoders would not see of a chunk
     cache      the local DVC cache, object by object
     door       all of them in order, as text and as JSON

@@ -9,14 +9,59 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from spanwise.doctor.findings import NOTE, OK, PROBLEM, Finding, size
+from spanwise.remotes.bundled import BUNDLED, corpus_of
+
+HERE, CACHE, REMOTE, UNKNOWN, NOWHERE = "here", "cache", "remote", "unknown", "nowhere"
+"""Where an output is: in the folder; in DVC's local cache; in a remote that is a folder of this
+machine; perhaps in a remote that would have to be asked; in none of them."""
 
 _NAME = re.compile(r"[0-9a-f]{30}(?:\.dir)?")
-_PULL = "`dvc pull --allow-missing` fetches what a remote has; `dvc repro` makes the rest again"
+
+def pulling(corpora: Iterable[str | None], remote: str = "") -> str:
+    """The command that brings outputs of these corpora; None stands for an output of all of them.
+
+    remote: named where it is not the default one. What is bundled is not in a person's own.
+    """
+    wanted = set(corpora) or {None}
+    commands = ["make pull"] if wanted & BUNDLED else []
+    if wanted - BUNDLED:
+        commands.append(f"dvc pull {f'-r {remote} ' if remote else ''}--allow-missing")
+    return "; ".join(commands)
+
+
+def _mend(corpora: Iterable[str | None]) -> str:
+    return f"`{pulling(corpora)}` fetches what a remote has; `dvc repro` makes the rest again"
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """A place for outputs: the cache or a remote.
+
+    kind:   CACHE; REMOTE, which is looked into; or UNKNOWN, which is not asked.
+    name:   of a remote.
+    folder: that holds `files/md5`; None if UNKNOWN.
+    """
+
+    kind: str
+    name: str = ""
+    folder: Path | None = None
+
+    def has(self, digest: str) -> bool:
+        """Whether an object is there, the files of a folder included; True where nobody knows."""
+        if self.folder is None:
+            return True
+        path = self.folder / "files" / "md5" / digest[:2] / digest[2:]
+        try:
+            inside = _entries(path).values() if digest.endswith(".dir") else [digest]
+        except (OSError, ValueError):
+            return False
+        return all((self.folder / "files" / "md5" / one[:2] / one[2:]).is_file() for one in inside)
 
 
 def objects(cache: Path) -> list[Path]:
@@ -139,7 +184,7 @@ def check(cache: Path, root: Path = Path(), dry_run: bool = False) -> Iterator[F
         said = f"{of}: object {path} is damaged: {why}"
         # DVC would take it for the good file, so no pull would mend it.
         mend = (f"delete {root / of}, which has the same damage; then " if _same(root / of, path)
-                else "") + _PULL
+                else "") + _mend([corpus_of(of)])
         if dry_run:
             yield Finding("cache", PROBLEM, said, f"run it without --dry-run to remove it; {mend}")
             continue
@@ -154,7 +199,8 @@ def check(cache: Path, root: Path = Path(), dry_run: bool = False) -> Iterator[F
         yield Finding("cache", PROBLEM, f"object {path} may not be read, and was left",
                       "let it be read: chmod u+r; then `spanwise doctor --deep` again")
     if not listed:
-        yield Finding("cache", NOTE, f"{cache}: no object in it", "`dvc pull --allow-missing`")
+        yield Finding("cache", NOTE, f"{cache}: no object in it",
+                      _mend({corpus_of(place) for place in outputs(root)}))
     else:
         good = len(listed) - len(damaged) - len(closed)
         yield Finding("cache", OK, f"{good} of {len(listed)} objects ({size(total)}) are what "

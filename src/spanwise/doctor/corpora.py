@@ -12,10 +12,12 @@ from typing import Any
 
 from spanwise import layout
 from spanwise.doctor.findings import NOTE, OK, PROBLEM, Finding, duration, size
+from spanwise.doctor.pipeline import Pipeline
 from spanwise.documents.model import Corpus, Document
 from spanwise.documents.records import digest, document_tables, load_questions, question_table
 from spanwise.errors import CorpusError, InputError, RegistrationError, SpanwiseError
 from spanwise.params import CorpusSettings, Params
+from spanwise.remotes.bundled import BUNDLED
 
 LARGE = 128 * 2**20
 """Bytes of a corpus beyond which reading is no matter of seconds, so only `--deep` reads it."""
@@ -25,6 +27,7 @@ _SD = 0.3
 a guess. The report has what was found."""
 
 _NAMED = 5
+_NO_PIPELINE = Pipeline()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,7 @@ class Seen:
     documents: of the study, sorted; none where they cannot be read.
     questions: rows of the QUESTIONS table that are asked; None where they are to be written yet or
                cannot be read.
-    unchanged: `parse` has seen these very documents, so what later stages left belongs to them.
+    unchanged: what later stages left belongs to these very documents.
     """
 
     name: str
@@ -49,14 +52,17 @@ class Seen:
         return [q for q in self.questions or () if q["excluded"] is None and q["base"] is None]
 
 
-def look(params: Params, name: str, deep: bool = False) -> tuple[Seen, list[Finding]]:
+def look(
+    params: Params, name: str, deep: bool = False, pipeline: Pipeline = _NO_PIPELINE
+) -> tuple[Seen, list[Finding]]:
     """Read one corpus and say what is wrong with it."""
     place, its = f"corpus {name}", params.corpus(name)
     path, nothing = Path(its.path), Seen(name, params.corpus(name))
     if not path.exists():
-        back = "`dvc checkout data.dvc` or `dvc pull data.dvc` brings it back if it was added; "
+        back = "`dvc pull data.dvc` brings it back if it was added; "
         return nothing, [Finding(
-            place, PROBLEM, f"{path} is not there",
+            place, PROBLEM, f"{path} is not there, so nothing can be said of it",
+            "make pull" if name in BUNDLED and Path("Makefile").is_file() else
             f"{back if Path('data.dvc').exists() else ''}put it there, or take corpora.{name} out "
             "of params.yaml",
         )]
@@ -71,12 +77,13 @@ def look(params: Params, name: str, deep: bool = False) -> tuple[Seen, list[Find
     try:
         corpus, questions = _read(its, path)
     except (SpanwiseError, OSError) as error:
-        broken = Finding(place, PROBLEM, str(error), f"mend {path}; then `spanwise doctor` again")
+        broken = Finding(place, PROBLEM, str(error), f"correct it in {path} as it says; then "
+                         "`spanwise doctor` again")
         documents = _documents_alone(its, path)
-        known = bool(documents) and _unchanged(name, documents)
+        known = bool(documents) and _unchanged(name, documents, pipeline)
         return Seen(name, its, documents, None, known), [broken, *_same(place, documents)]
     took = time.perf_counter() - begun
-    seen = Seen(name, its, corpus.documents, None, _unchanged(name, corpus.documents))
+    seen = Seen(name, its, corpus.documents, None, _unchanged(name, corpus.documents, pipeline))
     asked, found = _asked(params, seen, questions)
     seen = Seen(name, its, corpus.documents, asked, seen.unchanged)
     words = sum(len(d.body.split()) for d in corpus.documents)
@@ -124,9 +131,17 @@ def _documents_alone(its: CorpusSettings, path: Path) -> Sequence[Document]:
         return ()
 
 
-def _unchanged(name: str, documents: Sequence[Document]) -> bool:
+def _unchanged(name: str, documents: Sequence[Document], pipeline: Pipeline) -> bool:
+    """Whether what later stages left belongs to these documents.
+
+    `parse` says so where it has run in this folder; before that, a clone with restored outputs has
+    dvc.lock alone, which has the digest of the files that were parsed.
+    """
+    report = layout.stage("parse", name) / "report.json"
+    if not report.exists():
+        return name in pipeline.same_data
     try:
-        kept = layout.read_report(layout.stage("parse", name) / "report.json")
+        kept = layout.read_report(report)
         known = kept["study"]["digests"]["documents"]
     except (InputError, json.JSONDecodeError, KeyError, TypeError):
         return False
@@ -231,10 +246,12 @@ def _size(params: Params, seen: Seen) -> list[Finding]:
         f"about {_round(wanted * each)} questions about {_round(wanted)} documents"
     )
     found.append(Finding(
-        place, status, f"{len(primary)} questions about {documents} documents find a difference of "
-        f"the margin (±{margin:g}) with probability {now:.2f}; {POWER:.0%} takes {takes}. Reckoned "
-        f"with differences that vary by {_SD} and questions that do not move together",
-        "" if status == OK else "expect `underpowered` where the truth is near the margin",
+        place, status, f"if two conditions differ by the margin (±{margin:g}), {len(primary)} "
+        f"questions about {documents} documents find it with probability {now:.2f}; a probability "
+        f"of {POWER:g} takes {takes} (if a question's differences have the standard deviation "
+        f"{_SD} and those of one document are independent: a guess until the report)",
+        "" if status == OK else "ask more, or expect the verdict `underpowered` unless the "
+        "difference is far larger than the margin",
     ))
     return found
 
@@ -246,7 +263,7 @@ def _round(number: float) -> int:
 
 
 def registered(params: Params, seen: Seen) -> list[Finding]:
-    """Whether what runs on a corpus is what was registered; nothing before `parse` and `ask`."""
+    """Whether what runs on a corpus is what was registered."""
     from spanwise.registration import standing
     from spanwise.registration.door import digests_of, documents_of
     from spanwise.registration.named import ran_already
@@ -255,7 +272,9 @@ def registered(params: Params, seen: Seen) -> list[Finding]:
     try:
         digests, documents = digests_of(seen.name), documents_of(seen.name)
     except (InputError, json.JSONDecodeError, KeyError, TypeError):
-        return []
+        return [Finding(place, OK, "what is set up is held against what was registered once "
+                        "`parse` and `ask` have run: `dvc repro parse ask`, then `spanwise "
+                        "register check`")]
     try:
         found = standing(params, seen.name, digests, documents=documents)
     except RegistrationError as error:

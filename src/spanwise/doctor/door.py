@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from spanwise.doctor import cache as objects
 from spanwise.doctor import (
     corpora,
     estimates,
     machine,
+    pipeline,
     remotes,
     splitters,
     truncation,
     weights,
+    work,
 )
-from spanwise.doctor.estimates import Estimate
 from spanwise.doctor.findings import NOTE, OK, PROBLEM, Finding
+from spanwise.doctor.work import Estimate
 from spanwise.params import Params
 
 
@@ -43,15 +46,27 @@ def examine(params: Params, deep: bool = False, dry_run: bool = False) -> Diagno
     dry_run: damaged objects are named and left.
     """
     here, found = machine.look()
-    looks = [corpora.look(params, name, deep) for name in params.corpora]
+    root = Path()
+    try:
+        config = remotes.configured(root)
+    except ValueError as error:
+        config, dvc = {}, [Finding("dvc", PROBLEM, f"its settings cannot be read: {error}",
+                                   "correct .dvc/config or .dvc/config.local")]
+    else:
+        dvc = _dvc(params, config, root, deep, dry_run)
+    stores = remotes.stores(config, root) if config else []
+    ran = pipeline.read(params, stores, root, None if deep else corpora.LARGE)
+    looks = [corpora.look(params, name, deep, ran) for name in params.corpora]
     rate: Callable[[int], float] = cache(machine.rate)
-    made = [estimates.estimate(params, seen, here, rate) for seen, _ in looks if seen.documents]
-    line, memory, hungriest, disk = estimates.summary(made, params)
-    found += machine.fits(here, memory, disk, hungriest)
+    made = [
+        estimates.estimate(params, seen, here, rate, ran) for seen, _ in looks if seen.documents
+    ]
+    memory, hungriest = work.hungriest(made)
+    found += machine.fits(here, memory, work.disk(made, params), hungriest)
     found += weights.encoders(params, _wanted(params, made))
     found += weights.language_model(params, _asked(made))
     found += splitters.look(params)
-    found += _dvc(params, deep, dry_run)
+    found += [*dvc, *remotes.absent(ran, config or {})]
     by_name = {its.name: its for its in made}
     for seen, said in looks:
         found += said
@@ -59,18 +74,20 @@ def examine(params: Params, deep: bool = False, dry_run: bool = False) -> Diagno
             found += truncation.look(params, seen)
             found.append(by_name[seen.name].finding())
         found += corpora.registered(params, seen)
+    unread = {seen.name: said[0].mend for seen, said in looks if not seen.documents}
+    line = work.summary(made, unread, ran, estimates.ending(ran, here))
     return Diagnosis((*found, line), tuple(made))
 
 
 def _wanted(params: Params, made: Sequence[Estimate]) -> dict[str, int]:
     """Embedder -> texts that are left for it."""
     left = dict.fromkeys(params.embedders, 0)
-    for work in (one for its in made for one in its.work):
-        stage, _, embedder = work.stage.partition(" ")
+    for one in (one for its in made for one in its.work if one.due):
+        stage, _, embedder = one.stage.partition(" ")
         if stage in ("embed", "units-retrieve"):
-            left[embedder] += work.left
+            left[embedder] += one.left
         elif stage == "induce" and embedder != "(llm)":
-            left[params.inducers.segmenter.embedder] += work.left
+            left[params.inducers.segmenter.embedder] += one.left
     return left
 
 
@@ -80,21 +97,20 @@ def _asked(made: Sequence[Estimate]) -> dict[str, int]:
         f"{one.unit} of {its.name}" if one.stage != "induce (hybrid)" else f"titles of {its.name}":
         one.left
         for its in made for one in its.work
-        if one.stage in ("ask", "label", "induce (hybrid)", "induce (llm)")
+        if one.due and one.stage in ("ask", "label", "induce (hybrid)", "induce (llm)")
     }
 
 
-def _dvc(params: Params, deep: bool, dry_run: bool) -> list[Finding]:
-    root = Path()
-    try:
-        config = remotes.configured(root)
-    except ValueError as error:
-        return [Finding("dvc", PROBLEM, f"its settings cannot be read: {error}",
-                        "correct .dvc/config or .dvc/config.local")]
+def _dvc(
+    params: Params, config: Mapping[str, Any] | None, root: Path, deep: bool, dry_run: bool
+) -> list[Finding]:
     if config is None:
         return [Finding("dvc", PROBLEM, "no .dvc here: `dvc repro` cannot run",
                         "go to the project's root, or `git init && dvc init`")]
     found = remotes.look(params, config, root)
+    if not (root / "dvc.yaml").is_file():
+        found.append(Finding("dvc", PROBLEM, "no dvc.yaml here, which names the stages: `dvc "
+                             "repro` has nothing to run", "git checkout dvc.yaml"))
     if deep:
         found += objects.check(remotes.cache_of(config, root), root, dry_run)
     return found
@@ -109,7 +125,9 @@ def as_text(diagnosis: Diagnosis, colour: bool = False) -> str:
         lines.append(
             f"{marks[found.status]}{word}\x1b[0m" if colour else word
         )
-        lines[-1] += f"{found.place}: {found.said}"
+        said = found.said.replace("\n", f"\n{'':<10}")
+        lines[-1] += f"{found.place}: {said}"
+        lines += [f"{'':<10}{line}" for line in found.lines]
         if found.mend:
             lines.append(f"{'':<8}  -> {found.mend}")
     notes = sum(found.status == NOTE for found in diagnosis.findings)

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from spanwise import layout, models, schemas
 from spanwise.doctor import weights
 from spanwise.doctor.corpora import Seen
-from spanwise.doctor.findings import NOTE, OK, Finding, duration
 from spanwise.doctor.machine import Machine
+from spanwise.doctor.pipeline import Pipeline
+from spanwise.doctor.work import OTHERS, Estimate, Work, held_against
+from spanwise.documents.model import sha256
 from spanwise.embedding import key, query_text
 from spanwise.errors import InputError, SpanwiseError
 from spanwise.params import EmbedderSettings, Params
@@ -26,70 +27,26 @@ CONTEXT_S, TREE_S, QUESTION_S = 15.0, 120.0, 20.0
 """Seconds of a context, of a document's titles or outline, and of a written question, on two cores
 with a model of 1.5 billion parameters."""
 
-REST_S, REST_EACH_S = 40.0, 0.1
-"""Seconds of all stages that run no model, and of each question in them."""
+START, ENDING, LOAD = 5.0, 30.0, 20.0
+"""How often Python could start with the tables alone (`Machine.start`, 0.5 s on an idle server) in
+the time of one stage with its packages and DVC's part; of the stages that all corpora share
+(`report`, `track`); and of one process that imports an encoder's packages and loads it. Measured
+on two cores with five documents."""
 
-_REST = "the other stages"
+EACH_S = 0.1
+"""Seconds of each question in all stages that run no model: bootstrap, tests, tables."""
+
+_NO_PIPELINE = Pipeline()
 _PROCESS = 600_000_000   # bytes of a process with torch, without weights
+_TABLES = 350_000_000    # of a stage that runs no model
 _NATIVE_TOKENS = 150     # of a native chunk, where sections are short and merged
 PATH, CONTEXT = 20, 70  # tokens of a prefix
 SAMPLE = 500_000         # code points that are counted token by token
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
-    """One stage of one corpus.
-
-    of, left: texts, pairs or requests in all, and those not kept yet.
-    seconds:  for those left; None where it cannot be said (a GPU, a server).
-    memory:   bytes, all processes together; disk: bytes that are written, DVC's copies included.
-    """
-
-    stage: str
-    unit: str
-    of: int
-    left: int
-    seconds: float | None
-    memory: int = 0
-    disk: int = 0
-
-
-@dataclass(slots=True)
-class Estimate:
-    """All of one corpus.
-
-    counted: sizes were counted in what earlier stages left; else they were reckoned from the text.
-    tokens:  of the documents, by the study's tokenizer; chunks: of each segmentation.
-    """
-
-    name: str
-    counted: bool
-    tokens: int
-    chunks: dict[str, int]
-    work: list[Work] = field(default_factory=list)
-
-    def finding(self) -> Finding:
-        """One line. Nothing left is said as such."""
-        parts = []
-        for its in self.work:
-            if not its.of:
-                continue
-            took = "" if not its.left else (
-                ", its time is not known here" if its.seconds is None
-                else f", about {duration(its.seconds)}"
-            )
-            many = f"all {its.of} {its.unit} kept" if not its.left else (
-                f"{its.left} of {its.of} {its.unit}{took}" if its.stage != _REST else took[2:]
-            )
-            parts.append(f"{its.stage}: {many}")
-        how = "counted" if self.counted else "reckoned from the text"
-        chunks = ", ".join(f"{n} {name}" for name, n in self.chunks.items())
-        return Finding(f"work {self.name}", OK, f"{self.tokens} tokens, chunks {chunks} ({how}); "
-                       + "; ".join(parts))
-
-
 def estimate(
-    params: Params, seen: Seen, machine: Machine, rate: Callable[[int], float]
+    params: Params, seen: Seen, machine: Machine, rate: Callable[[int], float],
+    pipeline: Pipeline = _NO_PIPELINE,
 ) -> Estimate:
     """What is left to do for a corpus.
 
@@ -99,24 +56,43 @@ def estimate(
     tokens = round(counter * sum(len(d.body) for d in seen.documents))
     labelled = _labelled(seen)
     # What an entry of `external` came to is not counted before it has cut.
-    chunks = {**_chunks(params, seen, tokens), **_counted_chunks(seen)}
+    chunks = {**_chunks(params, seen, tokens), **_counted_chunks(params, seen)}
     made = Estimate(seen.name, labelled is not None, tokens, chunks)
-    made.work.append(_induce(params, seen, tokens, machine, rate))
-    made.work.append(_ask(params, seen))
-    made.work.append(_contexts(params, seen, chunks))
+    changed, stage = not seen.unchanged, pipeline.find
+
+    def add(work: Work, name: str) -> None:
+        made.work.append(held_against(work, stage(name), changed))
+
+    add(_induce(params, seen, tokens, machine, rate), f"induce@{seen.name}")
+    add(_ask(params, seen), f"ask@{seen.name}")
+    add(_contexts(params, seen, chunks), f"label@{seen.name}")
     asked = [str(q["text"]) for q in seen.questions or ()]
     for name, its in params.embedders.items():
-        made.work.append(_embed(
+        cell = f"{seen.name}-{name}"
+        add(_embed(
             params, seen, name, its, labelled, asked, chunks, counter, tokens, machine, rate
-        ))
+        ), f"embed@{cell}")
         if seen.settings.units:
-            made.work.append(_units(params, seen, name, its, tokens, machine, rate))
-        made.work += _rerank(params, seen, name, chunks, machine, rate)
-    made.work.append(Work(
-        _REST, "questions", len(asked), len(asked),
-        REST_S + REST_EACH_S * len(asked), _PROCESS,
-    ))
+            add(_units(params, seen, name, its, tokens, machine, rate), f"units-retrieve@{cell}")
+        for work in _rerank(params, seen, name, chunks, machine, rate):
+            add(work, f"rerank@{cell}")
+    made.work.append(_others(pipeline, seen.name, len(asked), machine))
     return made
+
+
+def _others(pipeline: Pipeline, name: str, questions: int, machine: Machine) -> Work:
+    """Starting each stage, and what those without a model do."""
+    stages = pipeline.of(name)
+    due = [stage for stage in stages if stage.runs]
+    counted = any(stage.name == f"infer@{name}" for stage in due)
+    seconds = START * machine.start * len(due) + (EACH_S * questions if counted else 0.0)
+    return Work(OTHERS, "stages", len(stages), len(due), seconds, _TABLES if due else 0)
+
+
+def ending(pipeline: Pipeline, machine: Machine) -> float:
+    """Seconds of the stages that all corpora share; `track` runs always."""
+    due = sum(stage.runs for stage in pipeline.of(None))
+    return ENDING * machine.start * due / max(1, len(pipeline.of(None)))
 
 
 def _counter(params: Params, seen: Seen) -> float:
@@ -141,15 +117,21 @@ def _labelled(seen: Seen) -> list[str] | None:
     if not seen.unchanged or not path.exists():
         return None
     try:
-        return texts(schemas.read(path, schemas.LABELS), seen.documents)
+        rows = schemas.read(path, schemas.LABELS)
+        found = texts(rows, seen.documents)
     except (SpanwiseError, KeyError):  # of other documents after all
         return None
+    same = [sha256(text) for text in found] == rows["text_sha256"].to_pylist()
+    return found if same else None
 
 
-def _counted_chunks(seen: Seen) -> dict[str, int]:
-    report = _report("chunk", seen)
-    found = report.get("segmentations", {})
-    return {name: its["chunks"] for name, its in found.items()}
+def _counted_chunks(params: Params, seen: Seen) -> dict[str, int]:
+    """Chunks of each segmentation, from `chunk`, else from `label`, which a clone may have."""
+    labels, report = _report("label", seen).get("labels", {}), _report("chunk", seen)
+    named = {name: its.segmentation for name, its in params.labels().items()}
+    found = {named[name]: its["chunks"] for name, its in labels.items() if name in named}
+    cut = report.get("segmentations", {})
+    return found | {name: its["chunks"] for name, its in cut.items()}
 
 
 def _chunks(params: Params, seen: Seen, tokens: int) -> dict[str, int]:
@@ -185,9 +167,9 @@ def _gguf(params: Params, left: int) -> int:
 
 def _encode(
     its: EmbedderSettings, tokens: float, texts: int, machine: Machine,
-    rate: Callable[[int], float],
+    rate: Callable[[int], float], rounds: int = 1,
 ) -> tuple[float | None, int]:
-    """Seconds and bytes of memory."""
+    """Seconds and bytes of memory; each round starts its processes anew."""
     if not texts:
         return 0.0, 0
     model = weights.shape(its.model)
@@ -196,7 +178,8 @@ def _encode(
     if its.device == "cuda":
         return None, _PROCESS + model.weights
     speed = rate(model.width) * min(processes, machine.cores)
-    return 5 + model.operations(tokens, texts) / speed, memory
+    loading = rounds * LOAD * machine.start * max(1.0, processes / machine.cores)
+    return loading + model.operations(tokens, texts) / speed, memory
 
 
 def _induce(
@@ -213,7 +196,7 @@ def _induce(
     seconds, memory = 0.0, _gguf(params, left if by_model else 0)
     if left and inducer != "llm":
         its = params.embedders[params.inducers.segmenter.embedder]
-        spent, held = _encode(its, tokens, max(1, tokens // 25), machine, rate)
+        spent, held = _encode(its, tokens, max(1, tokens // 25), machine, rate, 2)
         seconds, memory = spent or 0.0, max(memory, held)
     if by_model:
         asked = _local(params, TREE_S, left)
@@ -239,8 +222,15 @@ def _contexts(params: Params, seen: Seen, chunks: Mapping[str, int]) -> Work:
     kept = _report("label", seen).get("contexts")
     mine = isinstance(kept, Mapping) and kept.get("model") in (None, params.llm.model)
     left = 0 if mine else of
+    if left and seen.unchanged:
+        left = max(1, of - _answers(layout.stage("label", seen.name)))
     return Work("label", "contexts", of, left, _local(params, CONTEXT_S, left),
                 _gguf(params, left))
+
+
+def _answers(folder: Path) -> int:
+    """Lines that the language model answered before a run was interrupted."""
+    return sum(path.read_bytes().count(b"\n") for path in sorted(folder.glob("part-*.jsonl")))
 
 
 def _embed(
@@ -297,9 +287,10 @@ def _units(
     of = sum(counted.values()) or (
         paragraphs + 2 * headings + len(seen.documents) + round(tokens / step)
     )
-    kept = bool(counted) and layout.cell("units-retrieve", seen.name, name).exists()
-    left = 0 if kept else of
-    inside = tokens * (2 + windows.size_tokens / step) if left else 0.0
+    # Vectors of units are no output, so they are counted where this machine has them.
+    held = len(_keys(layout.unit_vectors(seen.name, name))) if seen.unchanged else 0
+    left = max(0, of - held)
+    inside = tokens * (2 + windows.size_tokens / step) * left / max(1, of)
     seconds, memory = _encode(its, inside, left, machine, rate)
     return Work(f"units-retrieve {name}", "units", of, left, seconds, memory)
 
@@ -327,29 +318,3 @@ def _rerank(
         seconds, memory = _encode(as_encoder, left * 230.0, left, machine, rate)
         made.append(Work(f"rerank {name} {reranker}", "pairs", of, left, seconds, memory))
     return made
-
-
-def summary(estimates: Sequence[Estimate], params: Params) -> tuple[Finding, float, str, float]:
-    """All corpora: a line, the bytes of memory of the hungriest stage, its name, bytes of disk."""
-    work = [(its.name, one) for its in estimates for one in its.work if one.left]
-    seconds = sum(one.seconds or 0.0 for _, one in work)
-    unknown = sorted({f"{one.stage} of {name}" for name, one in work if one.seconds is None})
-    memory, hungriest = max(
-        ((one.memory, f"{one.stage} of {name}") for name, one in work), default=(0, "")
-    )
-    disk: float = sum(one.disk for _, one in work)
-    fetched = [m for m in (its.model for its in params.embedders.values())
-               if weights.found(m) is None]
-    disk += sum(weights.shape(model).weights for model in fetched)
-    known = models.GGUFS.get(params.llm.model)
-    if known and params.server.base_url is None and models.find_gguf(params.llm.model) is None:
-        disk += known.size if any(one.memory >= known.size for _, one in work) else 0
-    said = f"about {duration(seconds)} in all if every stage runs (within a factor of two)"
-    if unknown:
-        said += f", and {', '.join(unknown)} besides, whose time is not known here"
-    return (
-        Finding("time", NOTE if seconds > 3600 else OK, said,
-                "nothing is lost if it is interrupted: `dvc repro` goes on" if seconds > 3600
-                else ""),
-        memory, hungriest, disk,
-    )

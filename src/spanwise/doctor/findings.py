@@ -16,12 +16,14 @@ class Finding:
             its worth or publish what is private.
     said:   what was found.
     mend:   what to do about it, a command where there is one; "" where nothing is to be done.
+    lines:  what belongs to it, one below the other.
     """
 
     place: str
     status: str
     said: str
     mend: str = ""
+    lines: tuple[str, ...] = ()
 
 
 def size(number: float) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
+import sys
 import time
 from dataclasses import dataclass
 from importlib import import_module
@@ -24,12 +26,13 @@ and mpnet, one thread, on an x86 server: .60 to .83)."""
 @dataclass(frozen=True, slots=True)
 class Machine:
     """cores: that this process may use; processes: for CPU work; memory, disk: free bytes; memory
-    is None where the system does not say."""
+    is None where the system does not say; start: seconds that `starting` took."""
 
     cores: int
     processes: int
     memory: int | None
     disk: int
+    start: float = 0.5
 
 
 def look(root: Path = Path()) -> tuple[Machine, list[Finding]]:
@@ -58,7 +61,15 @@ def look(root: Path = Path()) -> tuple[Machine, list[Finding]]:
             ))
         else:
             found.append(Finding("threads", OK, said))
-    return Machine(cores, processes, memory, disk), found
+    return Machine(cores, processes, memory, disk, starting()), found
+
+
+def starting() -> float:
+    """Seconds in which Python starts with what every stage imports, as things are now."""
+    begun = time.perf_counter()
+    subprocess.run([sys.executable, "-c", "import spanwise.params, spanwise.schemas"], check=False,
+                   capture_output=True, stdin=subprocess.DEVNULL)
+    return time.perf_counter() - begun
 
 
 def free_memory() -> int | None:
@@ -115,7 +126,7 @@ def fits(machine: Machine, memory: float, disk: float, what: str) -> list[Findin
             f"{machine.processes}; close other programs, or name a smaller model",
         ))
     else:
-        wanted = f"about {size(memory)} wanted by {what}" if memory else "nothing large is wanted"
+        wanted = f"about {size(memory)} wanted by {what}" if memory else "no large amount is wanted"
         found.append(Finding("memory", OK, f"{size(machine.memory)} free, {wanted}"))
     if disk > machine.disk:
         found.append(Finding(
@@ -124,6 +135,6 @@ def fits(machine: Machine, memory: float, disk: float, what: str) -> list[Findin
             "need (`dvc push` first)",
         ))
     else:
-        wanted = f"about {size(disk)} wanted" if disk else "nothing large is wanted"
+        wanted = f"about {size(disk)} wanted" if disk else "no large amount is wanted"
         found.append(Finding("disk", OK, f"{size(machine.disk)} free, {wanted}"))
     return found

@@ -3,37 +3,20 @@
 from __future__ import annotations
 
 import os
-import re
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from spanwise.doctor.cache import outputs
+from spanwise.doctor.cache import CACHE, REMOTE, UNKNOWN, Store, pulling
 from spanwise.doctor.findings import NOTE, OK, PROBLEM, Finding
+from spanwise.doctor.pipeline import Pipeline
 from spanwise.params import Params
+from spanwise.remotes import bundled
+from spanwise.remotes.settings import configured, folder_of, in_git, shown
 
-BUNDLED = frozenset({"handbook"})
-"""Corpora that the repository itself brings, and that its own remote is for."""
+__all__ = ["absent", "cache_of", "configured", "look", "stores"]
 
-_OWN = ("dvc remote add --local -d mine /path/outside/the/repository, or `spanwise add` for a new "
-        "corpus")
-
-
-def configured(root: Path) -> Mapping[str, Any] | None:
-    """DVC's settings of all levels, relative paths resolved; None where `root` has no `.dvc`.
-
-    raises: ValueError with DVC's complaint if a file of settings cannot be used.
-    """
-    if not (root / ".dvc").is_dir():
-        return None
-    from dvc.config import Config, ConfigError
-
-    try:
-        found: Mapping[str, Any] = Config(dvc_dir=str((root / ".dvc").resolve()))
-        return found
-    except ConfigError as error:
-        raise ValueError(str(error)) from None
+_OWN = f"{bundled.OWN}, or `spanwise add` for a new corpus"
 
 
 def cache_of(config: Mapping[str, Any], root: Path) -> Path:
@@ -43,19 +26,18 @@ def cache_of(config: Mapping[str, Any], root: Path) -> Path:
 
 
 def look(params: Params, config: Mapping[str, Any], root: Path = Path()) -> list[Finding]:
-    """A line for each remote, for the default one, and for outputs that are not here."""
+    """A line for each remote, and for the default one."""
     remotes: Mapping[str, Mapping[str, Any]] = config.get("remote", {})
     default = config.get("core", {}).get("remote")
     found = [_remote(name, its, _modify(root, name)) for name, its in sorted(remotes.items())]
-    there = {path.name for path in (root / "data").glob("*/")}
-    private = sorted((params.corpora.keys() | there) - BUNDLED)
+    private = bundled.private(root, params.corpora)
     if default is None:
         found.append(Finding("remote", NOTE, "there is no default one: `dvc push` goes nowhere",
                              _OWN))
     elif default not in remotes:
         found.append(Finding("remote", PROBLEM, f"the default {default!r} is none of "
                              f"{', '.join(sorted(remotes)) or 'none'}", _OWN))
-    elif private and (folder := _folder(remotes[default])) and _tracked(folder, root):
+    elif private and (folder := folder_of(remotes[default])) and in_git(folder, root):
         found.append(Finding(
             "remote", PROBLEM, f"the default {default!r} is a folder of this repository, and "
             f"`dvc push` would put {', '.join(private)} into it, for everyone who has the "
@@ -63,10 +45,7 @@ def look(params: Params, config: Mapping[str, Any], root: Path = Path()) -> list
         ))
     else:
         found.append(Finding("remote", OK, f"{default!r} is the default"))
-    # What the repository brings lies in its own remote, whatever a person's default is.
-    other = next((name for name, its in remotes.items() if name != default
-                  and (folder := _folder(its)) and _tracked(folder, root)), None)
-    return [*found, *_absent(root, other)]
+    return found
 
 
 def _modify(root: Path, name: str) -> str:
@@ -76,34 +55,13 @@ def _modify(root: Path, name: str) -> str:
     return f"dvc remote modify {'--local ' if local else ''}{name}"
 
 
-def _folder(remote: Mapping[str, Any]) -> Path | None:
-    url = str(remote.get("url", ""))
-    if re.match(r"[A-Za-z][\w+.-]+://", url):
-        return Path(url.removeprefix("file://")) if url.startswith("file://") else None
-    return Path(url) if url else None
-
-
-def _tracked(folder: Path, root: Path) -> bool:
-    """Whether git would take what lies in a folder."""
-    if not folder.resolve().is_relative_to(root.resolve()):
-        return False
-    try:
-        said = subprocess.run(
-            ["git", "check-ignore", "-q", str(folder.resolve() / "files")], cwd=root,
-            capture_output=True, check=False,
-        )
-    except FileNotFoundError:
-        return True
-    return said.returncode != 0
-
-
 def _remote(name: str, its: Mapping[str, Any], modify: str) -> Finding:
     place = f"remote {name}"
-    folder = _folder(its)
+    folder = folder_of(its)
     if folder is None:
         # A password may stand in an address; it is nobody's to print.
-        url = re.sub(r"//[^/@]*@", "//", str(its.get("url", "")))
-        return Finding(place, OK, f"{url}; `dvc status -c -r {name}` asks whether it answers")
+        url = shown(str(its.get("url", "")))
+        return Finding(place, OK, f"{url}; `spanwise remote check --remote {name}` asks it")
     if not folder.exists():
         return Finding(
             place, NOTE, f"{folder} is not there: nothing can be pulled from it",
@@ -119,16 +77,37 @@ def _remote(name: str, its: Mapping[str, Any], modify: str) -> Finding:
     return Finding(place, OK, f"{folder}{writable}")
 
 
-def _absent(root: Path, other: str | None) -> list[Finding]:
-    """Outputs of what ran that are not in the workspace.
+def stores(config: Mapping[str, Any], root: Path = Path()) -> list[Store]:
+    """The cache and all remotes; what can be looked into comes first."""
+    remotes: Mapping[str, Mapping[str, Any]] = config.get("remote", {})
+    folders = {name: folder_of(its) for name, its in sorted(remotes.items())}
+    return [
+        Store(CACHE, "", cache_of(config, root)),
+        *(Store(REMOTE, name, folder) for name, folder in folders.items() if folder is not None),
+        *(Store(UNKNOWN, name) for name, folder in folders.items() if folder is None),
+    ]
 
-    other: the remote to ask where it is not the default one.
+
+def absent(pipeline: Pipeline, config: Mapping[str, Any]) -> list[Finding]:
+    """A line for each place that has, or may have, outputs which are not in the folder.
+
+    Outputs that are nowhere are no finding: `dvc repro` makes them, and the forecast counts them.
     """
-    gone = sorted(path for path in outputs(root) if not (root / path).exists())
-    if not gone:
-        return []
-    return [Finding(
-        "outputs", NOTE, f"{len(gone)} that dvc.lock or a .dvc file names are not here, the first "
-        f"{gone[0]}; below, what they hold counts as missing",
-        f"dvc pull {f'-r {other} ' if other else ''}--allow-missing",
-    )]
+    remotes, default = config.get("remote", {}), config.get("core", {}).get("remote")
+    asked = ", ".join(sorted(name for name, its in remotes.items() if folder_of(its) is None))
+    gone: dict[tuple[str, str], list[tuple[str, str | None]]] = {}
+    for path, corpus, kind, remote in pipeline.missing:
+        gone.setdefault((kind, "" if kind == UNKNOWN else remote), []).append((path, corpus))
+    found = []
+    for (kind, remote), listed in sorted(gone.items()):
+        where, mend = {
+            CACHE: ("DVC's cache has them", "dvc checkout --allow-missing"),
+            REMOTE: (f"remote {remote!r} has them",
+                     pulling((corpus for _, corpus in listed), remote * (remote != default))),
+            UNKNOWN: (f"{asked} may have them and was not asked", "dvc pull --allow-missing"),
+        }[kind]
+        found.append(Finding(
+            "outputs", NOTE, f"{len(listed)} that were made before are not in the folder, e.g. "
+            f"{min(listed)[0]}; {where}, and without them they are made again", mend,
+        ))
+    return found

@@ -57,10 +57,10 @@ def _expected(params: Params, seen: Seen, name: str, its: EmbedderSettings) -> F
     prefix = max(2 * PATH, params.prefixes.context.most_tokens if contexts else 0)
     ratio = _ratio(params, seen, its)
     longest = round((params.chunking.cap_tokens + prefix) * ratio) + 2
-    said = (f"a chunk at the cap of {params.chunking.cap_tokens} tokens with a prefix has about "
-            f"{longest} of its tokens; it sees {its.max_seq_length}")
+    said = (f"the longest chunk ({params.chunking.cap_tokens} tokens, chunking.cap_tokens) with "
+            f"its prefix is about {longest} tokens for this encoder; it sees {its.max_seq_length}")
     if longest <= its.max_seq_length:
-        return Finding(place, OK, said)
+        return Finding(place, OK, f"{said}: nothing is cut off")
     fits = max(1, int((its.max_seq_length - 2) / ratio) - prefix)
     return Finding(
         place, NOTE, f"{said}, and what lies beyond is never embedded",

@@ -169,7 +169,7 @@ def language_model(params: Params, asked: Mapping[str, int]) -> list[Finding]:
     """
     left = ", ".join(f"{what}: {n}" for what, n in asked.items() if n)
     bad = PROBLEM if left else NOTE
-    tail = f"; it is wanted for {left}" if left else "; no answer is wanted of it"
+    tail = f"; it is wanted for {left}" if left else "; nothing is left for it to write"
     if params.server.base_url is not None:
         return [_server(params, bad, tail)]
     place, model = "language model", params.llm.model
@@ -185,8 +185,8 @@ def language_model(params: Params, asked: Mapping[str, int]) -> list[Finding]:
     if file is None:
         return [Finding(place, bad, f"{model} is not on this machine "
                         f"({size(models.GGUFS[model].size)}){tail}", "spanwise models fetch llm")]
-    return [Finding(place, OK, f"{model}: {file}; llama.cpp is started here for as long as answers "
-                    f"are missing{tail}")]
+    starts = "; `dvc repro` starts llama.cpp here for it" if left else ""
+    return [Finding(place, OK, f"{model}: {file}{tail}{starts}")]
 
 
 def _server(params: Params, bad: str, tail: str) -> Finding:

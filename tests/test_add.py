@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
+import re
+import resource
 import runpy
 import shutil
+import signal
 import subprocess
 import sys
+import time
+import unicodedata
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -208,6 +215,97 @@ def test_what_fails_in_the_middle_leaves_all_as_it_was(
     assert add("notes", notes)[0] == 0  # and nothing is in the way
 
 
+def state(project: Path) -> dict[str, str]:
+    """All that an add may change: by path, what git sees, what DVC keeps, its own settings."""
+    return {
+        name: content for name, content in digest(project).items()
+        if not name.startswith((".git/", ".dvc/tmp/")) or "/adding-" in name
+    }
+
+
+def limited() -> None:
+    """What stands for a full disk: no file may be longer."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
+
+
+@pytest.mark.slow
+def test_a_file_that_dvc_does_not_take_in_is_noticed(project: Path) -> None:
+    """DVC says so and ends with 0."""
+    dvc("pull", "-q", at=project)
+    (project / "data" / "long.txt").write_text("A word. " * 100_000, encoding="utf-8")
+    found = subprocess.run(
+        [sys.executable, "-c", "from pathlib import Path\nfrom spanwise.adding import tracked\n"
+         "try:\n    tracked.add(Path())\nexcept tracked.Unavailable as error:\n    print(error)"],
+        cwd=project, capture_output=True, text=True, check=True, preexec_fn=limited,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+    )
+    assert "1 of its files did not come into DVC's cache" in found.stdout
+    assert "e.g. long.txt: failed to transfer" in found.stdout
+    tracked.add(project)
+
+
+@pytest.mark.slow
+def test_a_disk_without_room_for_the_copy(project: Path, notes: Path) -> None:
+    dvc("pull", "-q", at=project)
+    (notes / "long.txt").write_text("A word. " * 100_000, encoding="utf-8")
+    before = state(project)
+    found = subprocess.run(
+        [sys.executable, "-m", "spanwise.cli", "add", "notes", str(notes)], cwd=project,
+        capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+        preexec_fn=limited,
+    )
+    assert found.returncode == 1
+    assert f"error: {project}: File too large; make room and run it again" in found.stderr
+    assert state(project) == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "until"), [
+    (signal.SIGINT, "data.dvc"), (signal.SIGTERM, "data/notes"),
+    (signal.SIGKILL, "config.local"), (signal.SIGKILL, "data.dvc"),
+])
+def test_an_add_that_is_stopped_leaves_all_as_it_was_or_says_the_mend(
+    project: Path, notes: Path, add: Add, number: signal.Signals, until: str
+) -> None:
+    dvc("pull", "-q", at=project)
+    before, pointer = state(project), (project / "data.dvc").read_bytes()
+    reached: dict[str, Callable[[], bool]] = {
+        "config.local": (project / tracked.LOCAL).exists,
+        "data/notes": (project / "data" / "notes").exists,
+        "data.dvc": lambda: (project / "data.dvc").read_bytes() not in (b"", pointer),
+    }
+    process = subprocess.Popen(
+        [sys.executable, "-m", "spanwise.cli", "add", "notes", str(notes)], cwd=project,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+        start_new_session=True, env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    while process.poll() is None and not reached[until]():
+        time.sleep(0.001)
+    # A terminal interrupts the whole group, DVC too; the others are meant for the one process.
+    if number == signal.SIGINT:
+        os.killpg(process.pid, number)
+    else:
+        process.send_signal(number)
+    assert process.wait(60) != 0, "it had ended before it could be stopped"
+    said = (process.stdout or sys.stdin).read()
+    if number != signal.SIGKILL:
+        assert state(project) == before, said
+    else:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # DVC, if it runs on alone
+        if (project / "data" / "notes").exists():
+            said = refused(add, "others", notes)
+            assert "was killed when it had copied this" in said
+            mend = said.splitlines()[-1].replace("dvc", f"{sys.executable} -m dvc", 1)
+            run("bash", "-c", mend, at=project)
+            assert (project / "data.dvc").read_bytes() == pointer
+    assert add("notes", notes)[0] == 0
+    assert not list((project / ".dvc" / "tmp").glob("adding-*"))
+    assert dvc("status", "data.dvc", at=project).strip().endswith("up to date.")
+
+
 def test_data_that_dvc_does_not_know_are_not_overwritten(
     project: Path, notes: Path, add: Add
 ) -> None:
@@ -237,6 +335,14 @@ def test_a_dry_run_writes_nothing_and_tells_all(bare: Path, notes: Path, add: Ad
     assert f"own: {bare.parent / 'bare-remote'}" in out
     assert "questions: written" in out and "spanwise ask notes --worksheet notes.yaml" in out
     assert not (bare / ".dvc" / "tmp" / "adding").exists()
+
+
+def test_one_at_a_time(bare: Path, notes: Path, add: Add) -> None:
+    lock = bare / ".dvc" / "tmp" / "adding.lock"
+    lock.parent.mkdir()
+    with lock.open("w", encoding="utf-8") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert "another `spanwise add` runs in this project" in refused(add, "notes", notes)
 
 
 def test_names_and_places(bare: Path, notes: Path, add: Add) -> None:
@@ -271,7 +377,16 @@ def test_settings_edited_into_nonsense(
     bare: Path, notes: Path, add: Add, text: str, says: str
 ) -> None:
     (bare / "params.yaml").write_text(text, encoding="utf-8")
-    assert says in refused(add, "notes", notes)
+    said = refused(add, "notes", notes)
+    assert says in said and "git diff params.yaml" in said
+
+
+@pytest.mark.parametrize("text", ["outs: [", "", "outs: 3\n", "outs:\n- {md5: x, path: data}\n"])
+def test_a_pointer_that_is_none_is_not_written_over(
+    bare: Path, notes: Path, add: Add, text: str
+) -> None:
+    (bare / "data.dvc").write_text(text, encoding="utf-8")
+    assert "data.dvc: not what DVC writes" in refused(add, "notes", notes)
 
 
 @pytest.mark.usefixtures("bare")
@@ -336,26 +451,48 @@ def test_of_one_text_the_first_is_taken_or_the_one_that_is_asked_about(
 
 
 @pytest.mark.usefixtures("bare")
-def test_without_questions_the_next_command_leads_to_some(notes: Path, add: Add) -> None:
+def test_without_questions_the_printed_commands_lead_to_some(notes: Path, add: Add) -> None:
     code, out, _ = add("notes", notes, "--dry-run")
     assert code == 0 and "It has no questions yet" in out
+    commands = re.findall(r"^    ((?:spanwise|dvc) .*)$", out, re.M)
+    assert commands == [
+        "dvc repro parse@notes", "spanwise ask notes --dry-run", "dvc repro ask@notes",
+        "dvc repro parse@notes", "spanwise ask notes --worksheet notes.yaml",
+    ]
+    # The line as it is printed, below the entry as it is written.
+    made = door.plan(door.Wish("notes", notes))
+    entry = made.text.replace("  notes:\n", "  notes:\n    questions: written\n")
+    Path("params.yaml").write_text(entry, encoding="utf-8")
+    assert params.load().corpora["notes"].questions == "written"
     assert out.rstrip().endswith("next: dvc repro parse@notes")
+
+
+EXPECTED = "expected `question`, `document` and `quote`, or in its place `start` and `end`, or"
 
 
 @pytest.mark.parametrize(("name", "text", "says"), [
     ("q.csv", CSV.replace("410 kg", "410 kq"), 'row 1 (line 2), q0001, anchor 0: `quote` "410 kq" '
-     "does not occur in hull%20one; the nearest text, line 3"),
-    ("q.csv", "document,quote\nx,y\n", "no column `question`, found 'document', 'quote'"),
-    ("q.csv", "question,document\nx,y\n", "no columns of evidence"),
+     "does not occur in hull one; the nearest text, line 3"),
+    ("q.csv", "document,quote\nx,y\n",
+     f"no column `question`, found 'document', 'quote'; {EXPECTED}"),
+    ("q.csv", "Question,Document\nx,y\n", "no column of evidence, found 'Question', 'Document'; "),
+    ("q.csv", "a\nb\n", "no column `question` and none `document` and none of evidence, found 'a'"),
     ("q.csv", "question,document,start,end\nWhat?,hull one,a,9\n", "`start` is 'a', expected a wh"),
     ("q.csv", "question,document,quote\nWhat?,hull\n", "row 1 (line 2): 2 fields, expected 3"),
     ("q.csv", "question,document,quote\nWhat?,hull,a,b\n", "row 1 (line 2): 4 fields, expected 3"),
     ("q.csv", 'question,document,quote\na,hull one,410 kg\nb,"c" d,e\n', "q.csv: line 3: "),
-    ("q.csv", "question,quote\nWhat?,410 kg\n", "no `document`, expected text"),
-    ("q.csv", "question,document,quote\nWhat?,hul one,410 kg\n", "nearest name is 'hull%20one'"),
-    ("q.csv", "question,quote,quote\n", "column 'quote' stands twice"),
+    ("q.csv", "question,quote\n" + "What?,410 kg\n" * 30,
+     f"q.csv: no column `document`, found 'question', 'quote'; {EXPECTED}"),
+    ("q.csv", "question,document,quote\nWhat?,Hul One.MD,410 kg\n",
+     "document 'Hul One.MD' is no document of this corpus; the nearest name is 'hull one'"),
+    ("q.csv", "question,Quote,quote\n", "column 'quote' stands twice"),
+    ("q.csv", "", "q.csv: no question in it; write at least one, or leave it out: with --quest"),
+    ("q.csv", "question,document,quote\n", "no question in it"),
+    ("q.yaml", "[]\n", "no question in it"),
     ("q.jsonl", '{"question": "What?"}\n{"a"\n', "entry 2 (line 2)"),
-    ("q.jsonl", '{"question": "a", "text": "b"}\n', "'question' and 'text' say the same"),
+    ("q.jsonl", '{"question": "a", "quote": "410 kg"}\n' * 30,
+     "q.jsonl: no `document` in any entry, and the corpus has 2 ('hull one', 'rümpf'); name"),
+    ("q.jsonl", '{"text": "a", "query": "b", "file": "x"}\n', "'query' and 'text' say the same"),
     ("q.yaml", "question: x\n", "expected one list of entries"),
     ("q.yaml", "- {question: What, document: hull one, quote: 410 kg, anchors: [{quote: x}]}\n",
      "'anchors' and 'quote' both give evidence"),
@@ -366,7 +503,76 @@ def test_question_files_that_are_wrong(
     notes: Path, add: Add, tmp_path: Path, name: str, text: str, says: str
 ) -> None:
     (tmp_path / name).write_text(text, encoding="utf-8")
-    assert says in refused(add, "notes", notes, "--questions", tmp_path / name)
+    said = refused(add, "notes", notes, "--questions", tmp_path / name)
+    assert says in said
+    if "nearest text" not in said:
+        assert said.count("\n") == 1
+
+
+@pytest.mark.usefixtures("bare")
+def test_the_command_for_another_encoding_finds_the_file(
+    notes: Path, add: Add, tmp_path: Path
+) -> None:
+    asked = tmp_path / "my questions.csv"
+    asked.write_bytes(CSV.encode("latin-1"))
+    said = refused(add, "notes", notes, "--questions", asked)
+    command = re.search(r"iconv .*?'.*?'", said)
+    assert command is not None
+    fixed = run("bash", "-c", command[0], at=Path("/"))
+    assert fixed == CSV
+
+
+@pytest.mark.usefixtures("bare")
+def test_wrong_files_rows_and_quotations_are_told_in_one_run(
+    notes: Path, add: Add, tmp_path: Path
+) -> None:
+    (notes / "empty.md").write_bytes(b"")
+    asked = tmp_path / "asked.csv"
+    asked.write_text(
+        CSV.replace("410 kg", "410 kq") + "Which?,hull one,a,b,c\nWhat?,empty.md,x,\n",
+        encoding="utf-8",
+    )
+    said = refused(add, "notes", notes, "--questions", asked)
+    for part in ("empty.md: no text in it", "--skip", "2 entries of the questions are wrong",
+                 '"410 kq"', "row 3 (line 4): 5 fields"):
+        assert part in said
+    # Without the wrong ones: questions about a file that is left out are left out with it.
+    asked.write_text(CSV + "What?,empty.md,x,\n", encoding="utf-8")
+    code, _, err = add("notes", notes, "--questions", asked, "--skip", "--dry-run")
+    assert code == 0 and "left out: 1 question, about files that are" in err
+    made = door.plan(door.Wish("notes", notes, str(asked), skip=True))
+    assert made.facts["questions"] == 2 and (made.questions or "").count("\n") == 2
+    (notes / "questions.yaml").write_text(
+        "- {id: a, document: empty, question: What, anchors: [{quote: x}]}\n", encoding="utf-8")
+    said = refused(add, "notes", notes, "--skip")
+    assert "1 question of the folder's own need a file that cannot be read" in said
+
+
+@pytest.mark.parametrize(("file", "words"), [("NFD", "NFC"), ("NFC", "NFD")])
+@pytest.mark.usefixtures("bare")
+def test_names_and_quotations_are_the_same_in_either_normalization(
+    tmp_path: Path, file: str, words: str
+) -> None:
+    def form(text: str, to: str) -> str:
+        return unicodedata.normalize(to, text)  # type: ignore[arg-type]
+
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    text = form("Im Bootshaus hängt das Öl. Über dem Tor auch.\n", file)
+    (folder / form("Über Öl.md", file)).write_text(text, encoding="utf-8")
+    (folder / "b.md").write_text("b\n", encoding="utf-8")
+    (tmp_path / "q.csv").write_text(form(
+        " Question , DOCUMENT,Quote\nWo?,Über Öl.md,hängt das Öl\nWas?,Über Öl,\u00dcber\n", words
+    ), encoding="utf-8")
+    made = door.plan(door.Wish("notes", folder, str(tmp_path / "q.csv")))
+    (folder / door.QUESTIONS).write_text(made.questions or "", encoding="utf-8")
+    from spanwise.corpora.readers import read_split
+
+    found = [question.evidence[0] for question in
+             read_split("markdown", folder, options={}).questions]
+    assert [text[one.start : one.end] for one in found] == [
+        form("hängt das Öl", file), form("Über", file)
+    ]
 
 
 @pytest.mark.parametrize(("name", "text"), [
@@ -427,6 +633,30 @@ def test_the_reader_is_the_one_that_the_files_tell(tmp_path: Path) -> None:
                 path.unlink()
     with pytest.raises(InputError, match="no file that a reader knows"):
         looking.reader_of(looking.listed(tmp_path / "beir"))
+
+
+@pytest.mark.usefixtures("bare")
+def test_what_is_wrong_with_a_set_names_its_file_whole(tmp_path: Path, add: Add) -> None:
+    folder = tmp_path / "my set"
+    (folder / "qrels").mkdir(parents=True)
+    (folder / "corpus.jsonl").write_bytes(b'{"_id": "d", "text": "\xe9"}\n')
+    (folder / "queries.jsonl").write_text('{"_id": "q", "text": "x?"}\n', encoding="utf-8")
+    (folder / "qrels" / "test.tsv").write_text(
+        "query-id\tcorpus-id\tscore\nq\td\t1\nq\tgone\t1\n", encoding="utf-8")
+    said = refused(add, "new", folder)
+    assert said.startswith(f"error: {folder}/corpus.jsonl: byte e9")
+    command = re.search(r"iconv .*?'.*?'", said)
+    assert command is not None
+    fixed = run("bash", "-c", command[0], at=Path("/"))
+    (folder / "corpus.jsonl").write_text(fixed, encoding="utf-8")
+    code, _, err = add("new", folder, "--dry-run")
+    assert code == 0 and "note: judged documents that are not there: 1" in err
+    cut = tmp_path / "cut"
+    cut.mkdir()
+    (cut / "a.txt").write_text("A text.\n", encoding="utf-8")
+    (cut / "tests.json").write_text('[{"query": "x?", "snippets": [', encoding="utf-8")
+    assert "nobody can tell whether it holds queries" in refused(add, "new", cut)
+    assert add("new", cut, "--reader", "text", "--dry-run")[0] == 0
 
 
 def test_a_corpus_is_written_below_the_others_whatever_the_file_looks_like(tmp_path: Path) -> None:

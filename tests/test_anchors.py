@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from unicodedata import combining, normalize
 
 import pytest
 import yaml
@@ -16,6 +17,7 @@ from spanwise.documents.model import Document, Question, sha256
 from spanwise.errors import AnchorError, DecodingError, QuestionError
 from spanwise.questions.anchors import Anchor, hold, locate, nearest, occurrences, parse
 from spanwise.questions.authored import read_questions
+from spanwise.questions.equivalent import named, places, same
 from spanwise.spans import Evidence, Span
 
 from . import reference_text as twin
@@ -113,6 +115,60 @@ def test_anchors_that_name_no_one_place(anchor: object, parts: list[str]) -> Non
     message = said(anchor)
     for part in parts:
         assert part in message
+
+
+@pytest.mark.parametrize(("text", "anchor", "expected"), [
+    ("cafe\u0301 open", {"quote": "caf\u00e9"}, "cafe\u0301"),
+    ("caf\u00e9 open", {"quote": "cafe\u0301 o"}, "caf\u00e9 o"),
+    ("\ud55c\uae00", {"quote": "\u1112\u1161\u11ab"}, "\ud55c"),  # a syllable, its letters
+    # What stands there exactly comes first; else the places are counted as ever.
+    ("e\u0301 \u00e9", {"quote": "\u00e9"}, "\u00e9"),
+    ("e\u0301a e\u0301b", {"quote": "\u00e9", "occurrence": 2}, "e\u0301"),
+    ("x e\u0301 y u\u0308.", {"from": "\u00e9", "to": "\u00fc"}, "e\u0301 y u\u0308"),
+    ("x e\u0301 y", {"start": 2, "end": 4, "quote": "\u00e9"}, "e\u0301"),
+])
+def test_words_are_the_same_up_to_normalization(text: str, anchor: object, expected: str) -> None:
+    found = locate(parse(anchor), text, "d")
+    assert text[found.start : found.end] == expected
+    assert found.start == (text.rindex if "occurrence" in str(anchor) else text.index)(expected)
+
+
+@pytest.mark.parametrize(("text", "anchor", "says"), [
+    ("e\u0301a e\u0301b", {"quote": "\u00e9"}, "occurs 2 times in d: line 1 (offset 0), line 1"),
+    ("\u1e69", {"quote": "s\u0307"}, "does not occur"),  # a letter is not parted from its dots
+    ("\u1112\u1161\u11ab", {"quote": "\ud558"}, "does not occur"),  # nor a syllable
+    ("\ufb01x", {"quote": "fi"}, "does not occur"),  # compatible is not equivalent
+])
+def test_what_is_not_the_same_or_not_one(text: str, anchor: object, says: str) -> None:
+    with pytest.raises(AnchorError) as caught:
+        locate(parse(anchor), text, "d")
+    assert says in str(caught.value)
+
+
+MARKED = "ae\u0301\u0323\u00e9\u1eb9\u1112\u1161\u11ab\ud55c \n"
+
+
+@given(st.text(MARKED, min_size=1, max_size=12), st.sampled_from(["NFC", "NFD"]), st.data())
+def test_every_place_is_equivalent_and_whole(text: str, form: str, data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(text) - 1))
+    end = data.draw(st.integers(start + 1, len(text)))
+    quote = normalize(form, text[start:end])  # type: ignore[arg-type]
+    found = places(text, quote)
+    for span in found:
+        assert same(text[span.start : span.end], quote)
+    cuts = [at for at in (start, end) if at < len(text)]
+    whole = not any(combining(text[at]) for at in cuts) and all(
+        normalize(to, text[:at]) + normalize(to, text[at:]) == normalize(to, text)  # type: ignore[arg-type]
+        for at in cuts for to in ("NFC", "NFD")
+    )
+    assert found or not whole
+
+
+def test_a_document_is_meant_by_the_only_equivalent_name(documents: list[Document]) -> None:
+    assert named("u\u0308", ["%C3%BC"]) == "%C3%BC" == named("%C3%BC", ["%C3%BC"])
+    assert named("\u00fc", ["u%CC%88", "%C3%BC"]) == "%C3%BC"
+    assert named("\u1eb9\u0301", ["e%CC%81%CC%A3", "%C3%A9%CC%A3"]) is None  # two, none exactly so
+    assert named("pumpe", [document.doc_id for document in documents]) is None
 
 
 @given(st.text(alphabet="ab😀\n", max_size=30), st.text(alphabet="ab😀", min_size=1, max_size=3))

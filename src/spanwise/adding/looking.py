@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import stat
@@ -12,7 +13,8 @@ from pathlib import Path
 from spanwise.corpora.folder import FORMATS
 from spanwise.corpora.readers import SUFFIXES
 from spanwise.corpora.view import MANIFEST
-from spanwise.errors import CorpusError
+from spanwise.errors import CorpusError, DecodingError
+from spanwise.text.decoding import read_text
 
 LARGEST = 64 * 2**20
 """Bytes of one document; dumps and sets of questions may be larger."""
@@ -61,24 +63,21 @@ def listed(path: Path) -> Listing:
         raise CorpusError(f"{path}: no folder and no regular file; expected one of them")
     problems: list[str] = []
     files = sorted(_files(path, problems))
-    raise_problems(path, problems)
+    if problems:
+        raise of_problems(path, problems)
     if not files:
         raise CorpusError(f"{path}: no file in it (hidden ones do not count); expected documents")
     return Listing(path, tuple(files))
 
 
-def raise_problems(path: Path, problems: Sequence[str], mend: str = "") -> None:
-    """Raise what is wrong with files as one error; none, nothing."""
-    if not problems:
-        return
-    more = f"\n  and {len(problems) - SHOWN} more" if len(problems) > SHOWN else ""
+def of_problems(path: Path, problems: Sequence[str], mend: str = "") -> CorpusError:
+    """What is wrong with files, at least one, as one error."""
+    mend = f"\n{mend}" if mend else ""
     if len(problems) == 1:
-        raise CorpusError(problems[0] + (f"\n{mend}" if mend else ""))
+        return CorpusError(problems[0] + mend)
+    more = f"\n  and {len(problems) - SHOWN} more" if len(problems) > SHOWN else ""
     shown = "\n".join(f"  {problem}" for problem in problems[:SHOWN])
-    raise CorpusError(
-        f"{path}: {len(problems)} files cannot be taken:\n{shown}{more}"
-        + (f"\n{mend}" if mend else "")
-    )
+    return CorpusError(f"{path}: {len(problems)} files cannot be taken:\n{shown}{more}{mend}")
 
 
 def _files(root: Path, problems: list[str]) -> Iterator[str]:
@@ -121,7 +120,8 @@ def _problem(path: Path, root: Path, name: str) -> str | None:
 def reader_of(listing: Listing) -> str:
     """The reader that a place is for, by its files.
 
-    raises: CorpusError where it is for none, with what would be.
+    raises: CorpusError where it is for none, with what would be, and where a .json that could hold
+            the queries about text files is no JSON.
     """
     files = set(listing.files)
     if {"corpus.jsonl", "queries.jsonl"} <= files:
@@ -152,7 +152,18 @@ def reader_of(listing: Listing) -> str:
 def _is_snippets(path: Path) -> bool:
     from spanwise.corpora.snippets import is_set
 
-    return is_set(path)
+    if is_set(path):
+        return True
+    try:  # what was cut off would otherwise be a corpus without its queries
+        json.loads(read_text(path, allow_blank=True).text)
+    except DecodingError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise CorpusError(
+            f"{path}: no JSON ({error}), so nobody can tell whether it holds queries; mend it, or "
+            "say who reads the folder, e.g. --reader folder"
+        ) from None
+    return False
 
 
 def wanted(listing: Listing, reader: str) -> list[str]:
@@ -179,4 +190,5 @@ def not_taken(listing: Listing, taken: Sequence[str]) -> str | None:
         return None
     named = ", ".join(repr(name) for name in rest[:_NAMED])
     more = f" and {len(rest) - _NAMED} more" if len(rest) > _NAMED else ""
-    return f"{len(rest)} files are not copied, for the reader does not open them: {named}{more}"
+    are, it = ("1 file is", "it") if len(rest) == 1 else (f"{len(rest)} files are", "them")
+    return f"{are} not copied, for the reader does not open {it}: {named}{more}"

@@ -6,12 +6,15 @@ is added, the default remote is one of the person's own, in `.dvc/config.local`,
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+
+import yaml
 
 from spanwise.errors import InputError, Unavailable
 
@@ -37,11 +40,31 @@ class Remote:
 
 
 def require_project(root: Path) -> None:
-    """Raise InputError unless DVC knows the folder."""
+    """Raise InputError unless DVC knows the folder, and data.dvc, if there, says what it tracks."""
     if not (root / ".dvc" / "config").is_file() or not (root / "params.yaml").is_file():
         raise InputError(
             f"{root}: no .dvc/config and params.yaml; run spanwise in the project's root"
         )
+    if (root / POINTER).is_file():
+        _tracked(root)
+
+
+def _tracked(root: Path) -> str:
+    """The digest that data.dvc holds, of the list of all files in data/.
+
+    raises: InputError for another kind of file: DVC skips it with a warning, and what it tracked
+            would be dropped.
+    """
+    try:
+        found = yaml.safe_load((root / POINTER).read_text(encoding="utf-8"))["outs"][0]
+        if found["path"] == str(DATA) and re.fullmatch(r"[0-9a-f]{32}\.dir", found["md5"]):
+            return str(found["md5"])
+    except (yaml.YAMLError, UnicodeDecodeError, LookupError, TypeError):
+        pass
+    raise InputError(
+        f"{root / POINTER}: not what DVC writes (one of `outs`, with the `md5` and the `path` of "
+        f"{DATA}); take back what git has: git checkout {POINTER}"
+    )
 
 
 def remote(root: Path, url: str | None) -> Remote:
@@ -140,9 +163,30 @@ def pull(root: Path) -> None:
     )
 
 
+def cache(root: Path) -> Path:
+    """Where DVC keeps the files that it tracks, by their digests."""
+    return root / dvc(root, "cache", "dir").strip() / "files" / "md5"
+
+
 def add(root: Path) -> None:
-    """Record all of data/ in data.dvc."""
-    dvc(root, "add", str(DATA))
+    """Record all of data/ in data.dvc.
+
+    raises: Unavailable too where DVC's cache lacks a file afterwards, of which DVC complains and
+            ends well: on a full disk data.dvc would name what no push could send.
+    """
+    _, said = _run(root, "add", str(DATA))
+    objects = cache(root)
+    name = _tracked(root)
+    listed = json.loads((objects / name[:2] / name[2:]).read_bytes())
+    lost = [one["relpath"] for one in listed
+            if not (objects / one["md5"][:2] / one["md5"][2:]).is_file()]
+    if lost:
+        complaint = next((line for line in said.splitlines() if "ERROR: " in line), "")
+        why = complaint.partition("ERROR: ")[2] or "DVC does not say why"
+        raise Unavailable(
+            f"dvc add {DATA}: {len(lost)} of its files did not come into DVC's cache at {objects}, "
+            f"e.g. {', '.join(lost[:1])}: {why}\nmend that, e.g. make room, and run it again"
+        )
 
 
 def dvc(root: Path, *arguments: str) -> str:
@@ -150,6 +194,11 @@ def dvc(root: Path, *arguments: str) -> str:
 
     raises: Unavailable with what it complained of.
     """
+    return _run(root, *arguments)[0]
+
+
+def _run(root: Path, *arguments: str) -> tuple[str, str]:
+    """What a DVC command prints, and what it complains of though it ends well."""
     found = subprocess.run(
         [sys.executable, "-m", "dvc", *arguments], cwd=root, stdin=subprocess.DEVNULL,
         capture_output=True, text=True, check=False, errors="backslashreplace",
@@ -158,7 +207,7 @@ def dvc(root: Path, *arguments: str) -> str:
     if found.returncode:
         said = found.stderr.strip() or found.stdout.strip()
         raise Unavailable(f"dvc {' '.join(arguments)}: {said}")
-    return found.stdout
+    return found.stdout, found.stderr
 
 
 def _last(error: Exception) -> str:

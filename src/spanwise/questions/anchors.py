@@ -4,8 +4,10 @@ Three forms, each with an optional `document`:
     quote, occurrence?       the quotation, exactly as it stands in the file
     from, to, occurrence?    from the start of `from` to the end of the first `to` after it
     start, end, quote?       a span of raw, in code points, and what stands there
-Each may be pinned to the text it was written for: `source`, `version`, and `sha256` of the raw text
-of its document. A pin that no longer holds refuses the anchor, wherever else its words may stand.
+Words are those of the file, up to Unicode normalization where they do not stand there exactly
+(`questions.equivalent`). Each may be pinned to the text it was written for: `source`, `version`,
+and `sha256` of the raw text of its document. A pin that no longer holds refuses the anchor,
+wherever else its words may stand.
 """
 
 from __future__ import annotations
@@ -15,9 +17,11 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import unquote
 
 from spanwise.documents.model import Document, sha256
 from spanwise.errors import AnchorError
+from spanwise.questions.equivalent import occurrences, places, same
 from spanwise.spans import Span
 from spanwise.text.lists import unknown_keys
 
@@ -101,7 +105,7 @@ def hold(anchor: Anchor, document: Document) -> None:
     for name, pinned in anchor.pins.items():
         if pinned != found[name]:
             raise AnchorError(
-                f"it is pinned to {name} {pinned!r} of {document.doc_id}, which has "
+                f"it is pinned to {name} {pinned!r} of {unquote(document.doc_id)}, which has "
                 f"{found[name]!r} now: read the passage again and write the anchor anew"
             )
 
@@ -110,19 +114,20 @@ def locate(anchor: Anchor, text: str, name: str) -> Span:
     """The span of `text` that an anchor names.
 
     text:   the document's raw text.
-    name:   the document's name in messages.
+    name:   the document's id; messages show it decoded.
     raises: AnchorError if a quotation does not occur (with the nearest text, ready to paste), if it
             occurs more than once without `occurrence` or less often than that (with all places), or
             if a span ends beyond the text or does not hold the words that it quotes. Occurrences
             that overlap each other count.
     """
+    name = unquote(name)
     if anchor.start is not None and anchor.end is not None:
         if anchor.end > len(text):
             raise AnchorError(
                 f"the span [{anchor.start}, {anchor.end}) ends beyond {name}, which has "
                 f"{len(text)} code points"
             )
-        if anchor.quote is not None and text[anchor.start : anchor.end] != anchor.quote:
+        if anchor.quote is not None and not same(text[anchor.start : anchor.end], anchor.quote):
             raise AnchorError(
                 f"`quote` {_paste(anchor.quote)} does not stand at [{anchor.start}, {anchor.end}) "
                 f"of {name}; there stands\n    quote: "
@@ -131,52 +136,37 @@ def locate(anchor: Anchor, text: str, name: str) -> Span:
             )
         return Span(anchor.start, anchor.end)
     if anchor.quote is not None:
-        start = _place(text, anchor.quote, anchor.occurrence, name, "quote")
-        return Span(start, start + len(anchor.quote))
+        return _place(text, anchor.quote, anchor.occurrence, name, "quote")
     assert anchor.since is not None and anchor.until is not None
-    start = _place(text, anchor.since, anchor.occurrence, name, "from")
+    since = _place(text, anchor.since, anchor.occurrence, name, "from")
     # `to` may be the end of `from` itself, but never ends before it.
-    least = start + len(anchor.since)
-    found = text.find(anchor.until, max(start, least - len(anchor.until)))
-    if found < 0:
-        raise AnchorError(
-            f"`to` {_paste(anchor.until)} does not occur in {name} after `from` "
-            f"(line {_line(text, start)})" + _nearest(text, anchor.until, "to", start)
-        )
-    return Span(start, found + len(anchor.until))
+    for until in places(text[since.start :], anchor.until):
+        if since.start + until.end >= since.end:
+            return Span(since.start, since.start + until.end)
+    raise AnchorError(
+        f"`to` {_paste(anchor.until)} does not occur in {name} after `from` "
+        f"(line {_line(text, since.start)})" + _nearest(text, anchor.until, "to", since.start)
+    )
 
 
-def _place(text: str, quote: str, occurrence: int | None, name: str, key: str) -> int:
-    places = occurrences(text, quote)
-    if not places:
+def _place(text: str, quote: str, occurrence: int | None, name: str, key: str) -> Span:
+    found = places(text, quote)
+    starts = [span.start for span in found]
+    if not found:
         raise AnchorError(
             f"`{key}` {_paste(quote)} does not occur in {name}" + _nearest(text, quote, key)
         )
-    if occurrence is None and len(places) > 1:
+    if occurrence is None and len(found) > 1:
         raise AnchorError(
-            f"`{key}` {_paste(quote)} occurs {len(places)} times in {name}: "
-            f"{_places(text, places)}; add `occurrence: 1` (to {len(places)}) or quote more"
+            f"`{key}` {_paste(quote)} occurs {len(found)} times in {name}: "
+            f"{_places(text, starts)}; add `occurrence: 1` (to {len(found)}) or quote more"
         )
-    if occurrence is not None and occurrence > len(places):
+    if occurrence is not None and occurrence > len(found):
         raise AnchorError(
-            f"`{key}` {_paste(quote)} occurs {len(places)} times in {name}, not {occurrence}: "
-            f"{_places(text, places)}; mend `occurrence`"
+            f"`{key}` {_paste(quote)} occurs {len(found)} times in {name}, not {occurrence}: "
+            f"{_places(text, starts)}; mend `occurrence`"
         )
-    return places[(occurrence or 1) - 1]
-
-
-def occurrences(text: str, quote: str) -> list[int]:
-    """Offsets of every occurrence, those that overlap included.
-
-    >>> occurrences("| a | a |", "| a |")
-    [0, 4]
-    """
-    places = []
-    at = text.find(quote)
-    while at >= 0:
-        places.append(at)
-        at = text.find(quote, at + 1)
-    return places
+    return found[(occurrence or 1) - 1]
 
 
 def nearest(text: str, quote: str, after: int = 0) -> tuple[Span, float]:
@@ -210,16 +200,16 @@ def _nearest(text: str, quote: str, key: str, after: int = 0) -> str:
         found = found[:_WIDTH].rsplit(None, 1)[0]
     shown = f"; the nearest text, line {_line(text, span.start)}, likeness {score:.0f} of 100:\n"
     shown += f"    {key}: {_paste(found)}"
-    places = occurrences(text, found)
-    if len(places) > 1 and span.start in places and key != "to":
-        shown += f"\n    occurrence: {places.index(span.start) + 1}"
+    starts = occurrences(text, found)
+    if len(starts) > 1 and span.start in starts and key != "to":
+        shown += f"\n    occurrence: {starts.index(span.start) + 1}"
     return shown
 
 
-def _places(text: str, places: list[int]) -> str:
+def _places(text: str, starts: list[int]) -> str:
     lines = [at for at, character in enumerate(text) if character == "\n"]
-    shown = [f"line {bisect_right(lines, at - 1) + 1} (offset {at})" for at in places[:_SHOWN]]
-    more = f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
+    shown = [f"line {bisect_right(lines, at - 1) + 1} (offset {at})" for at in starts[:_SHOWN]]
+    more = f" and {len(starts) - _SHOWN} more" if len(starts) > _SHOWN else ""
     return ", ".join(shown) + more
 
 

@@ -3,7 +3,8 @@
 They stand in `questions.yaml` or `questions.jsonl` of the corpus folder, or in several such files
 under `questions/`. An entry has
     id, question             always; ids are unique over all files and hold no white space
-    document                 what it asks about (the manifest's name, else the path without suffix)
+    document                 what it asks about (the manifest's name, else the path without suffix),
+                             up to Unicode normalization where it alone is meant
     type                     factoid, structural, ...: a word to group by [untyped]
     anchors                  where the evidence stands; left out where type is no-answer
     bundles                  alternative sufficient sets of anchors, counted from 0 [all in one]
@@ -14,15 +15,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
+from urllib.parse import unquote
 
 from spanwise.documents.model import Document, Question, document_id
 from spanwise.errors import AnchorError, QuestionError
 from spanwise.questions.anchors import Anchor, hold, locate, parse
-from spanwise.questions.faults import raise_all
+from spanwise.questions.equivalent import named
+from spanwise.questions.faults import raise_all, require_utf8
 from spanwise.spans import Evidence
 from spanwise.text.lists import SUFFIXES, Item, read_list, unknown_keys
 
@@ -78,13 +82,15 @@ def resolve(
     kept: dict[str, Question] = {}
     out: dict[str, str] = {}
     counts: Counter[str] = Counter()
+    known = {**left_out, **by_id}
+    entries = {name: _with_ids(entry, known) for name, entry in entries.items()}
     for entry in entries.values():
         if entry.question.base is not None:
             continue
         names = [entry.question.doc_id]
         names += [document_id(a.document) for a in entry.anchors if a.document is not None]
         if unknown := [name for name in names if name not in by_id and name not in left_out]:
-            errors.append(_unknown_document(entry, unknown[0], [*by_id, *left_out]))
+            errors.append(_unknown_document(entry, unknown[0], known))
         elif reasons := [left_out[name] for name in names if name not in by_id]:
             out[entry.question.question_id] = reasons[0]
         else:
@@ -135,6 +141,7 @@ def _files(root: Path) -> list[Path]:
 
 
 def _items(root: Path, path: Path, errors: list[QuestionError]) -> list[Item]:
+    require_utf8(path)
     try:
         return read_list(path, path.relative_to(root).as_posix(), QuestionError)
     except QuestionError as error:
@@ -228,12 +235,32 @@ def _anchored(
     return replace(entry.question, evidence=tuple(evidence))
 
 
-def _unknown_document(entry: _Entry, name: str, known: Sequence[str]) -> QuestionError:
+def _with_ids(entry: _Entry, known: Collection[str]) -> _Entry:
+    """The entry with the ids of the documents that its names mean, where they mean any."""
+    if entry.question.base is not None:
+        return entry
+    anchors = tuple(
+        anchor if anchor.document is None or (meant := named(anchor.document, known)) is None
+        else replace(anchor, document=unquote(meant))
+        for anchor in entry.anchors
+    )
+    doc_id = named(unquote(entry.question.doc_id), known) or entry.question.doc_id
+    return replace(entry, question=replace(entry.question, doc_id=doc_id), anchors=anchors)
+
+
+def _unknown_document(entry: _Entry, name: str, known: Collection[str]) -> QuestionError:
     from rapidfuzz import process
 
-    close = process.extractOne(name, known)
-    hint = f"; the nearest name is {close[0]!r}" if close else ""
-    return _error(entry.where, f"document {name!r} is no document of this corpus{hint}")
+    # Names are compared as a person would, who forgets the suffix and capital letters.
+    bare = {one: normalize("NFC", _bare(unquote(one))).casefold() for one in known}
+    close = process.extractOne(normalize("NFC", _bare(unquote(name))).casefold(), bare)
+    hint = f"; the nearest name is {unquote(close[2])!r}" if close else ""
+    return _error(entry.where, f"document {unquote(name)!r} is no document of this corpus{hint}")
+
+
+def _bare(name: str) -> str:
+    """A name without what may be a suffix."""
+    return re.sub(r"(?<=[^/])\.\w{1,8}$", "", name)
 
 
 def _word(fields: Mapping[str, Any], key: str, where: str) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
+from pathlib import Path
 
 from spanwise.errors import AnchorError, QuestionError
+from spanwise.text.decoding import read_text
 
 SHOWN = 20
 """How many errors of one file are printed; the rest are counted."""
@@ -23,3 +26,11 @@ def raise_all(errors: Sequence[QuestionError], of: str) -> None:
     shown = "\n".join(f"  {error}" for error in errors[:SHOWN])
     more = f"\n  and {len(errors) - SHOWN} more" if len(errors) > SHOWN else ""
     raise kind(f"{len(errors)} entries of {of} are wrong:\n{shown}{more}")
+
+
+def require_utf8(path: Path) -> None:
+    """Raise what `read_text` does for bytes that are no text, the whole path in it.
+
+    Other messages name a question file shortly; this one holds a command that must find it.
+    """
+    read_text(path, shlex.quote(str(path)), allow_blank=True)

@@ -174,6 +174,64 @@ def test_back_and_forward_close_and_open_a_question(tab: Tab, url: str) -> None:
     tab.wait("!location.hash.startsWith('#q/')")
 
 
+SAID = "document.querySelector('dialog.view[open] h2')?.textContent"
+
+
+def test_an_address_that_leads_nowhere_says_so(tab: Tab, url: str) -> None:
+    tab.open(f"{url}#q/harbour/doc-0-q9", 1280, 900)
+    tab.wait(f"{SAID} === 'There is no question doc-0-q9 in harbour'")
+    assert tab.run("document.activeElement.id") == "asked"  # a screen reader begins there
+    assert tab.run("[...document.querySelectorAll('dialog .bar button')].map(b => b.disabled)") == [
+        True, True, False]
+    near = tab.run("""[...document.querySelectorAll('.missing li small')].map(
+        small => small.textContent)""")
+    assert near and all(name.startswith("doc-0-") for name in near)
+    tab.key("j")  # there is no next one
+    tab.call("Emulation.setDeviceMetricsOverride", width=800, height=900, deviceScaleFactor=1,
+             mobile=False)
+    settle(tab)
+    tab.press(".missing li a")
+    tab.wait(READY)
+    assert heading(tab) == near[0]
+    tab.run("location.hash = '#q/harbour/zzzz'")
+    tab.wait(f"{SAID} === 'There is no question zzzz in harbour'")
+    assert tab.run("document.querySelector('.missing h3').textContent") == "First in the list"
+    assert tab.run("document.querySelectorAll('.missing li').length") == 5
+    tab.press(".missing p a")
+    tab.wait("!document.querySelector('dialog.view[open]')")
+    assert tab.run("location.hash") == "#questions-harbour"
+    for address, said in (("#q/nowhere/x", "There is no corpus nowhere on this page"),
+                          ("#q/harbour", "The address names no question of harbour"),
+                          ("#q/harbour/%E0%A4%A", "There is no question %E0%A4%A in harbour")):
+        tab.open(url + address, 1280, 900)
+        tab.wait(f"{SAID} === {json.dumps(said)}")
+        tab.key("Escape")
+        tab.wait("!document.querySelector('dialog.view[open]')")
+        assert tab.run("location.hash.startsWith('#q/')") is False
+
+
+def test_a_table_that_scrolls_sideways_says_so(tab: Tab, url: str) -> None:
+    show(tab, url, "doc-0-q1", width=360)
+    hint = """(frame => [frame.classList.contains('wide'), frame.classList.contains('end'),
+        getComputedStyle(frame, '::before').content])(document.querySelector('dialog .scroll'))"""
+    tab.wait("document.querySelector('dialog .scroll.wide')")
+    assert tab.run(hint) == [True, False, '"scrolls sideways →"']
+    tab.run("document.querySelector('dialog .scroll').scrollLeft = 9999")
+    tab.wait("document.querySelector('dialog .scroll.end')")
+    assert tab.run(hint) == [True, True, '"← scrolls sideways"']
+    show(tab, url, "doc-0-q1")
+    settle(tab)
+    assert tab.run(hint)[0] is False
+    # Nothing scrolls without the hint, in folded tables either.
+    tab.open(url, 360, 900)
+    tab.run("document.querySelectorAll('details').forEach(d => d.open = true)")
+    settle(tab)
+    frames = tab.run("""[...document.querySelectorAll('main .scroll')].map(frame =>
+        [frame.scrollWidth > frame.clientWidth + 1, frame.classList.contains('wide')])""")
+    assert len(frames) > 10 and any(over for over, _ in frames)
+    assert all(over == told for over, told in frames)
+
+
 def test_evidence_is_marked_where_it_stands(tab: Tab, url: str, root: Path) -> None:
     record = gather(root, "harbour", SETTINGS)
     tab.open(url, 1280, 900)
@@ -326,6 +384,7 @@ def test_tables_copy_as_tabs(tab: Tab, url: str, root: Path) -> None:
                        for what in (".copy", ".scroll > table"))
     assert buttons >= tables > 5
     means = "#c-harbour table.means"
+    tab.run(f"document.querySelector('{means}').closest('details').open = true")
     for old in (False, True):  # with and without the clipboard of today
         tab.run("window.kept ??= navigator.clipboard; kept.writeText('nothing')")
         tab.run(f"""Object.defineProperty(navigator, 'clipboard',

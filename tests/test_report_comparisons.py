@@ -281,12 +281,12 @@ def test_where_a_verdict_hangs_on_the_test_the_page_says_so(harbour: CorpusRecor
         if key[0] == "minilm" and key[3:] == ("contrast", name) else check
         for key, check in harbour.checks.items()})
     text = Page(whole([doubted], SETTINGS)).text("c-harbour")
-    said = f"{name} in minilm: difference; by sign flips it would be undetermined: Holm p 0.078."
-    assert said in text and "undetermined by sign flips" in text
+    said = f"{name} in minilm: difference; by sign flips it would be underpowered: Holm p 0.078."
+    assert said in text and "underpowered by sign flips" in text
     rows = lines(files.tables([doubted], SETTINGS)["contrasts.csv"])
     told_of = {(r["embedder"], r["name"]): r["hangs"] for r in rows if r["hangs"]
                and r["family"] == "contrast"}
-    assert told_of["minilm", name] == "by sign flips it would be undetermined: Holm p 0.078"
+    assert told_of["minilm", name] == "by sign flips it would be underpowered: Holm p 0.078"
     metrics = json.loads(files.metrics([doubted], SETTINGS))["harbour"]["minilm"]["contrasts"]
     assert "by sign flips" in metrics[name]["hangs"]
 
@@ -322,8 +322,8 @@ def test_tables_of_results_say_how_their_lines_may_be_read(harbour: CorpusRecord
     changed = replace(harbour, standing="exploratory", differences=("seed: registered 1, ran 2",))
     (row,) = lines(files.tables([changed], SETTINGS)["standing.csv"])
     assert (row["standing"], row["difference"]) == ("exploratory", "seed: registered 1, ran 2")
-    assert "seed: registered 1, ran 2" in Page(whole([changed], SETTINGS)).text("verdict-harbour")
-    assert "seed: registered 1, ran 2" in verdicts([changed], SETTINGS, Path("x"))
+    assert "Seed: registered 1, ran 2" in Page(whole([changed], SETTINGS)).text("verdict-harbour")
+    assert "Seed: registered 1, ran 2" in verdicts([changed], SETTINGS, Path("x"))
 
 
 def test_types_are_cut_within_their_own_questions(harbour: CorpusRecord) -> None:

@@ -13,6 +13,7 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +116,7 @@ def test_an_interval_that_is_known_to_lie_too_near_zero_shows_no_equivalence() -
     said = sentence(none, rare, SETTINGS)
     assert said.state == "undetermined"
     assert said.answer == (
-        "Undetermined. The 90% interval lies within the margin, but only 6 of 30 documents show "
+        "Underpowered. The 90% interval lies within the margin, but only 6 of 30 documents show "
         "any difference.")
     assert "documents show" not in said.figures  # told once
     # A difference stays one, but is not said to be small.
@@ -129,19 +130,19 @@ def test_a_verdict_says_by_what_it_would_be_another_one() -> None:
     found = row(p_holm=0.043)
     both = check(linear_p_holm=0.081, flip_p_holm=0.078)
     assert sentence(found, both, SETTINGS).figures.endswith(
-        "; by Student's interval it would be undetermined: Holm p 0.081; by sign flips it would be "
-        "undetermined: Holm p 0.078")
+        "; by Student's interval it would be underpowered: Holm p 0.081; by sign flips it would be "
+        "underpowered: Holm p 0.078")
     agree = sentence(found, check(linear_p_holm=0.049, flip_p_holm=0.04), SETTINGS)
     assert agree.doubts == ()
     missed = sentence(row(p_holm=0.06), check(linear_p_holm=0.07, flip_p_holm=0.02), SETTINGS)
     assert missed.doubts == ("by sign flips it would be a difference: Holm p 0.020",)
     # Student's interval of its own record has no other to be held against.
     few = sentence(row(interval="linearised", p_holm=0.043, n_documents=20), both, SETTINGS)
-    assert few.doubts == ("by sign flips it would be undetermined: Holm p 0.078",)
+    assert few.doubts == ("by sign flips it would be underpowered: Holm p 0.078",)
     # Four contrasts over six documents: 4 x 2/2^6 = .125.
     five = row(interval="linearised", p_holm=0.02, n_documents=6)
     assert sentence(five, check(flip_p_holm=0.13), SETTINGS).doubts == (
-        "by sign flips it would be undetermined: Holm p 0.130, and 6 documents allow none below "
+        "by sign flips it would be underpowered: Holm p 0.130, and 6 documents allow none below "
         "0.12",)
 
 
@@ -151,7 +152,7 @@ def test_equivalence_may_hang_on_the_interval_too() -> None:
     said = sentence(narrow, check(linear_p_holm=1.0, flip_p_holm=1.0), SETTINGS)
     assert said.state == "equivalent"
     assert said.doubts == (
-        "by Student's interval it would be undetermined: 90% interval [−0.006, +0.010]",)
+        "by Student's interval it would be underpowered: 90% interval [−0.006, +0.010]",)
     rare = check(linear_p_holm=1.0, equivalence_unsure=True, cautions=["rare"])
     assert sentence(narrow, rare, SETTINGS).doubts == ()  # neither counts
 
@@ -194,7 +195,7 @@ def test_sentences_say_which_way_how_much_and_how_sure() -> None:
 def test_an_undetermined_contrast_is_told_by_its_interval() -> None:
     across = sentence(row(p_holm=0.4, ci_low=-0.01, ci_high=0.05), check(), SETTINGS)
     assert across.answer == (
-        "Undetermined: A3 came out ahead of P, by what chance alone could give.")
+        "Underpowered: A3 came out ahead of P, by what chance alone could give.")
     assert across.badge == "underpowered"
     # The first two digits of 1,413 are enough, upwards.
     assert across.figures.endswith(
@@ -202,8 +203,25 @@ def test_an_undetermined_contrast_is_told_by_its_interval() -> None:
         "about 1,500 questions in 240 documents")
     below = row(p_holm=0.06, delta=-0.02, ci_low=-0.04, ci_high=-0.001)
     assert sentence(below, check(), SETTINGS).answer == (
-        "Undetermined: P came out ahead of A3, but not clearly once the four contrasts are "
+        "Underpowered: P came out ahead of A3, but not clearly once the four contrasts are "
         "counted.")
+
+
+@pytest.mark.parametrize("detectable", [0.0099, 0.028])
+@pytest.mark.parametrize("changes", [
+    {}, {"ci_low": -0.01, "ci_high": 0.05}, {"dz": None, "se": 0.0}, {"delta": 0.0},
+    {"ci90_low": -0.009, "ci90_high": 0.009},
+])
+def test_sentence_badge_and_other_tests_share_one_word(
+    changes: dict[str, Any], detectable: float
+) -> None:
+    beside = check(detectable=detectable, equivalence_unsure=True, cautions=["rare"])
+    said = sentence(row(p_holm=0.4, **changes), beside, SETTINGS)
+    assert said.state == "undetermined"
+    assert re.split(r"\W", said.answer)[0] == said.badge.capitalize()
+    found = sentence(row(), beside | {"flip_p_holm": 0.3}, SETTINGS)
+    word = "underpowered" if detectable > SETTINGS.inference.margin else "undetermined"
+    assert found.doubts[-1] == f"by sign flips it would be {word}: Holm p 0.300"
 
 
 def test_an_absent_contrast_gives_its_reason_and_no_figure() -> None:
@@ -295,8 +313,6 @@ def test_the_lists_of_a_reranked_cell_are_its_own(root: Path, tmp_path: Path) ->
 
 
 def test_equal_means_have_no_best_and_no_lowest(harbour: CorpusRecord) -> None:
-    from dataclasses import replace
-
     from spanwise.reporting.verdict import best
 
     cell = ("mpnet", "none")
@@ -309,8 +325,6 @@ def test_equal_means_have_no_best_and_no_lowest(harbour: CorpusRecord) -> None:
 
 
 def test_identical_chunks_are_told_where_nothing_varies(harbour: CorpusRecord) -> None:
-    from dataclasses import replace
-
     from spanwise.reporting.verdict import told
 
     chunks = {**harbour.chunks, "induced": harbour.chunks["native"]}
@@ -325,8 +339,6 @@ def test_identical_chunks_are_told_where_nothing_varies(harbour: CorpusRecord) -
 
 
 def test_the_steps_behind_the_placebo_are_told(harbour: CorpusRecord) -> None:
-    from dataclasses import replace
-
     from spanwise.reporting.verdict import apart
 
     def step(name: str, a: str, delta: float, p: float | None) -> dict[str, Any]:
@@ -342,14 +354,12 @@ def test_the_steps_behind_the_placebo_are_told(harbour: CorpusRecord) -> None:
         "[−0.080, −0.060], the foreign path harms.")
     unclear = said(gains, step("P-A2", "P", -0.005, 0.6))
     assert unclear is not None
-    assert unclear.endswith("whether the foreign path gains or harms is undetermined.")
+    assert unclear.endswith("underpowered: whether the foreign path gains or harms is open.")
     assert said(gains) is None and said(gains, {**harms, "delta": None}) is None
     assert apart(harbour, row(name="C3", a="G3", b="A3"), SETTINGS) is None
 
 
 def test_the_terminal_has_a_line_for_each_contrast(harbour: CorpusRecord, root: Path) -> None:
-    from dataclasses import replace
-
     from spanwise.reporting.terminal import verdicts
 
     place = Path("reports/report.html")
@@ -375,10 +385,98 @@ def test_the_terminal_has_a_line_for_each_contrast(harbour: CorpusRecord, root: 
         assert line.endswith("  confirmatory")
     assert lines[2].split()[-2:] == ["absent", "absent"]
     assert "C1: Not answered. A1: no contexts" in first
+    used = " ".join(first.split()).partition("To use: ")[2]
+    assert used.startswith("G3 (native chunks, heading path to depth 3), until more is known of")
     assert "demonstration" not in first
     assert "confirmatory, demonstration" in second
     assert "prove nothing about the world" in " ".join(second.split())
     assert all(len(line) <= 132 and line == line.rstrip() for line in text.splitlines())
+
+
+def test_the_verdict_in_short_says_what_is_found_open_and_used(harbour: CorpusRecord) -> None:
+    from spanwise.reporting.summary import short, take
+
+    cell = ("mpnet", "none")
+    answers = [sentence(row(), check(), SETTINGS), sentence(
+        row(name="C3", a="G3", b="A3", p_holm=0.4), check(), SETTINGS), sentence(
+        row(name="C4", a="A4", b="A3", p_holm=0.4), check(questions_needed=999), SETTINGS)]
+    html = short(harbour, SETTINGS, cell, answers)
+    text = Page(f'<main id="short">{html}</main>').text("short")
+    assert "Found C2: What the path says matters: the right path beats another document's. " in text
+    assert "Open C3 and C4: underpowered. Underpowered says nothing against an effect" in text
+    assert "C4 takes about 1,000 questions in 240 documents, the others more." in text
+    means = {name: r["mean"] for (e, _, name, part, measure), r in harbour.means.items()
+             if (e, part, measure) == ("mpnet", "primary", "cov_ndcg@10")}
+    best = max(means, key=means.__getitem__)
+    assert f"Use {best} (" in text and "until more is known of this corpus." in text
+    assert "What ran is what was registered" in text and "differences" not in text
+    # Words alone may do better than any embedder, and all conditions may be alike.
+    key = ("bm25", "none", "BM25", "primary", "cov_ndcg@10")
+    lexical = replace(harbour, means={**harbour.means, key: {**harbour.means[key], "mean": 0.99}})
+    assert take(lexical, SETTINGS, cell) == (
+        "BM25: no embedder does better here than words alone (0.990).")
+    level = replace(harbour, means={k: {**r, "mean": 0.5} for k, r in harbour.means.items()
+                                    if k[0] != "bm25"})
+    assert take(level, SETTINGS, cell) == "Whichever is cheapest: all conditions come out alike."
+    # The placebo is there to be compared with: nobody is told to use another document's path.
+    key = ("mpnet", "none", "P", "primary", "cov_ndcg@10")
+    foreign = replace(harbour, means={**harbour.means, key: {**harbour.means[key], "mean": 0.99}})
+    assert take(foreign, SETTINGS, cell) == take(harbour, SETTINGS, cell)
+    none = short(harbour, SETTINGS, cell, [sentence(row(p_holm=0.4), check(), SETTINGS)])
+    assert "No contrast shows a difference or its absence." in none
+
+
+def test_what_differs_from_the_registration_is_told_in_words(harbour: CorpusRecord) -> None:
+    from spanwise.reporting.deviations import deviation
+    from spanwise.reporting.summary import short
+
+    for text, words, key in (
+        ("corpora.toy.inducer: registered segmenter, ran hybrid",
+         "Who drew the induced sections: registered segmenter, ran hybrid", "corpora.toy.inducer"),
+        ("corpora.toy.contexts: registered false, ran true",
+         "Whether a language model wrote contexts: registered no, ran yes", "corpora.toy.contexts"),
+        ("corpora.toy.llm: ran, not registered",
+         "The language model: was not registered, but ran", "corpora.toy.llm"),
+        ("contrasts.C9: registered, not in what ran",
+         "Contrast C9: was registered, but did not run", "contrasts.C9"),
+        ("chunking.cap_tokens: registered 350, ran 300",
+         "The largest chunk, in tokens: registered 350, ran 300", "chunking.cap_tokens"),
+        ("some_new.setting: registered 1, ran 2", "Some new, setting: registered 1, ran 2",
+         "some_new.setting"),
+        ("questions changed since registration (digest 7ef8, now ca69)",
+         "The questions are not those that were registered", "digest 7ef8, now ca69"),
+        ("corpus toy is not registered", "Corpus toy is not registered", None),
+    ):
+        said = deviation(text)
+        assert (said.words, said.key) == (words, key)
+    hostile = deviation(f"corpora.toy.path: registered {world.HOSTILE}, ran b")
+    assert "<script" not in hostile.html() and esc(world.HOSTILE) in hostile.html()
+    two = ("tokens.tokenizer: registered words, ran minilm", "measures: registered a, ran b")
+    folded = short(replace(harbour, standing="exploratory", differences=two), SETTINGS,
+                   ("mpnet", "none"), [])
+    assert "<summary>2 differences</summary>" in folded
+    once = "What counts tokens: registered words, ran minilm"
+    assert f"<li>{once} <small><code>tokens.tokenizer</code></small></li>" in folded
+
+
+def test_every_registered_setting_has_words() -> None:
+    from spanwise.registration import load
+    from spanwise.reporting.deviations import deviation
+
+    def keys(value: Any, place: str = "") -> Iterator[str]:
+        if not isinstance(value, dict):
+            yield place
+            return
+        for name, inner in value.items():
+            yield from keys(inner, f"{place}.{name}" if place else name)
+
+    for entry in load(world.ROOT / "registration.json"):
+        protocol = {k: v for k, v in entry["protocol"].items() if k != "exploratory"}
+        for key in keys(protocol):
+            said = deviation(f"{key}: registered 1, ran 2")
+            told = said.words.removesuffix(": registered 1, ran 2")
+            assert said.key == key and "_" not in told and told.strip(" :") == told
+            assert told.lower() != key.replace("_", " ").replace(".", ", "), key
 
 
 def test_a_new_contrast_gets_words_of_its_own_conditions() -> None:
@@ -443,6 +541,9 @@ def test_the_forest_plot_holds_every_estimated_contrast(page: Page, html: str) -
     assert "no contexts were asked for" in text
     for name in ("C1", "C2", "C3", "C4"):
         assert name in text
+    heads = re.findall(r'<div class="row head".*?(?=<div class="row)', plot)
+    assert len(heads) == 4 and not any("<svg" in head for head in heads)  # no line crosses a label
+    assert '<p class="unit">difference in coverage-nDCG@10</p>' in plot
     # Two cells of three contrasts, and no p that does not say whose it is.
     assert plot.count("<small>Holm p ") == 6 and "<small>p " not in plot
 
@@ -466,6 +567,10 @@ def test_the_page_is_sound_html_that_fetches_nothing(page: Page, html: str) -> N
         assert element == "a" and link.startswith("#") and link[1:] in page.ids
     assert "http:" not in html.replace("http-equiv", "") and "https:" not in html
     assert "url(" not in html and "@import" not in html
+    levels = [int(level) for level in re.findall(r"<h([1-6])[ >]", html.partition("<script")[0])]
+    assert levels[0] == 1 and all(b <= a + 1 for a, b in itertools.pairwise(levels))
+    for drawn in re.findall(r'<svg[^>]*role="img".*?</svg>', html):
+        assert "aria-label=" in drawn or "<title>" in drawn
     for table in page.tables:
         assert len(table["caption"]) == 1
         assert set(table["scopes"]) <= {"col", "row", "rowgroup", "colgroup"}
@@ -512,7 +617,7 @@ def test_verdicts_stand_first_and_are_labelled(page: Page, html: str) -> None:
     assert html.index('id="verdict"') < html.index('id="c-harbour"') < html.index('id="methods"')
     harbour, toy = page.text("verdict-harbour"), page.text("verdict-toy")
     assert "confirmatory" in harbour and "confirmatory" not in toy
-    assert "nothing is registered" in toy
+    assert "Nothing is registered" in toy
     for text in (harbour, toy):
         assert "Not answered. A1: no contexts were asked for" in text
         assert "has the highest mean" in text and "BM25, which reads words alone" in text
@@ -544,8 +649,6 @@ def test_a_document_without_a_tree_leaves_the_page_as_it_left_the_study(
 
 
 def test_connected_clusters_have_intervals_and_no_verdict(harbour: CorpusRecord) -> None:
-    from dataclasses import replace
-
     from spanwise.reporting.contrast_tables import contrasts
 
     joined = [{**r, "family": "connected", "standing": "exploratory", "n_documents": 3}
@@ -560,8 +663,8 @@ def test_connected_clusters_have_intervals_and_no_verdict(harbour: CorpusRecord)
 
 
 def test_a_demonstration_says_so_wherever_it_stands(page: Page) -> None:
-    for place in ("verdict-toy", "c-toy"):
-        assert "prove nothing about the world" in page.text(place)
+    assert page.text("verdict-toy").count("prove nothing about the world") == 1
+    assert "A demonstration" in page.text("c-toy") and "prove nothing" not in page.text("c-toy")
     for place in ("verdict-harbour", "c-harbour"):
         assert "A demonstration" not in page.text(place)
 
@@ -646,8 +749,6 @@ def test_diagnostics_against_their_slow_twins(harbour: CorpusRecord) -> None:
 
 
 def test_who_made_the_structure_and_the_contexts_is_told(harbour: CorpusRecord) -> None:
-    from dataclasses import replace
-
     from spanwise.reporting.diagnose import contexts, inducer
 
     titles = {"sections": 40, "segmenter's title kept: no title": 3, "model": "m"}
@@ -670,8 +771,6 @@ def test_who_made_the_structure_and_the_contexts_is_told(harbour: CorpusRecord) 
 
 
 def test_a_flag_is_raised_where_sizes_part(harbour: CorpusRecord) -> None:
-    from dataclasses import replace
-
     from spanwise.reporting.diagnose import sizes
 
     longer = {k: dict(c) | {"tokens": c["tokens"] + 6} for k, c in harbour.chunks["fixed"].items()}
@@ -781,8 +880,6 @@ def test_metrics_are_the_tables_figures(root: Path, metrics: dict[str, Any]) -> 
 
 
 def test_a_p_of_nought_stands_beside_its_bound(harbour: CorpusRecord) -> None:
-    from dataclasses import replace
-
     drawn = replace(harbour, contrasts=[
         {**r, "interval": "percentile", "p": 0.0, "p_holm": 0.0 if r["family"] != "dose" else None}
         if r["name"] in ("C2", "A3-A2", "depth-induced") else r for r in harbour.contrasts])
@@ -816,8 +913,6 @@ def test_metrics_say_what_each_contrast_comes_to(
 
 
 def test_figures_of_tables_hold_no_rounding_noise(harbour: CorpusRecord) -> None:
-    from dataclasses import replace
-
     noisy = replace(harbour, checks={
         key: {**check, "equivalence_power": 7e-18, "icc": 0.1 + 0.2}
         for key, check in harbour.checks.items()})

@@ -371,7 +371,7 @@ def test_the_part_stands_where_it_was_asked_for_and_nowhere_else(html: str, root
     page = Page(html)
     assert "units-toy" in page.ids and "units-harbour" not in page.ids
     assert "Exact evidence units" not in page.text("c-harbour")
-    assert html.index('id="units-toy"') > html.index("What the tables say of the set-up")
+    assert html.index('id="units-toy"') > html.index('id="c-toy.depth"')
     assert html.index('id="units-toy"') < html.rindex("The questions behind the figures")
     alone = whole_page([gather(root, "harbour", SETTINGS)], SETTINGS)
     assert "vidence unit" not in alone and "units-retrieve" not in alone

@@ -301,7 +301,8 @@ def test_curves_have_a_panel_for_each_retriever_and_a_shape_for_each_segmentatio
         assert panels.count("<rect") == 2 * 2
         assert legend.count("<li>") == 3
         for retriever in ("bm25", "mpnet"):
-            assert f'<p class="panel">{retriever}</p>' in panels
+            axes = f"<small>bundle coverage, by {counted}</small>"
+            assert f'<p class="panel">{retriever} {axes}</p>' in panels
     assert curves(units_record({}, [], [], {}, []), "tokens", "tokens") == ""
 
 

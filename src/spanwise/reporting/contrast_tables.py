@@ -20,7 +20,7 @@ from spanwise.reporting.markup import (
     words,
 )
 from spanwise.reporting.tables import COLUMN_GROUPS, TITLES, cell_head, heads, number, table
-from spanwise.reporting.verdict import STATES, contrast_rows
+from spanwise.reporting.verdict import contrast_rows
 
 FAMILY_TITLES = {
     "contrast": "The contrasts", "step": "Steps", "dose": "Slope for each level of the path",
@@ -92,11 +92,11 @@ def _contrast_row(
 
 def _otherwise(record: CorpusRecord, row: Row, params: Params) -> str:
     """What the verdict would be by another interval or test, small, where it would be another."""
-    by_state: dict[str, list[str]] = {}
+    by_word: dict[str, list[str]] = {}
     for other in otherwise(row, record.check(row), params):
-        by_state.setdefault(STATES[other.state], []).append(other.by)
+        by_word.setdefault(other.words, []).append(other.by)
     return "".join(
-        f" <small>{esc(f'{state} by {listed(by)}')}</small>" for state, by in by_state.items()
+        f" <small>{esc(f'{word} by {listed(by)}')}</small>" for word, by in by_word.items()
     )
 
 

@@ -100,6 +100,7 @@ def _forest(record: CorpusRecord, params: Params, families: Sequence[str]) -> st
         f"The contrasts within each type of question {standing('exploratory')}"
     )) + tag("ul", keys, class_="legend") + rows(
         drawn, scale(values), band=(-margin, margin), lines=[(0.0, "zero")], signed=True,
+        unit=f"difference in {TITLES[params.primary.measure]}",
     ), class_="forest")
 
 
@@ -146,4 +147,5 @@ def budgets(record: CorpusRecord, params: Params) -> str:
     ) + tag("li", sign("circle", "filled blue") + "a prefix is charged to the budget")
     return tag("figure", tag("figcaption", (
         f"Mean share of evidence covered within a budget of tokens {standing('exploratory')}"
-    )) + tag("ul", keys, class_="legend") + rows(drawn, scale(values)), class_="conditions")
+    )) + tag("ul", keys, class_="legend") + rows(
+        drawn, scale(values), unit="mean share of the evidence covered"), class_="conditions")

@@ -170,25 +170,30 @@ class PlotRow:
 
 
 def rows(
-    found: Sequence[PlotRow], on: Scale, *, band: tuple[float, float] | None = None,
+    found: Sequence[PlotRow], on: Scale, *, unit: str, band: tuple[float, float] | None = None,
     lines: Sequence[tuple[float, str]] = (), signed: bool = False,
 ) -> str:
-    """A figure of rows over one axis; labels and figures are text that a screen reader reads."""
+    """A figure of rows over one axis; labels and figures are text that a screen reader reads.
+
+    unit: what the axis counts. The row that opens a group is its label alone: no line crosses it.
+    """
     out = []
     for row in found:
-        drawn = strip(row.marks, on, band=band, lines=lines, height=34 if row.head else ROW)
+        bare = row.note or row.head
+        drawn = "" if bare else strip(row.marks, on, band=band, lines=lines)
         kinds = {"head": row.head, "strong": row.strong, "note": row.note}
         out.append(tag(
             "div",
             tag("div", row.label, class_="label")
-            + ("" if row.note else tag("div", drawn, class_="plot"))
-            + tag("div", row.value, class_="value"),
+            + (tag("div", drawn, class_="plot") if drawn else "")
+            + ("" if row.head else tag("div", row.value, class_="value")),
             class_=" ".join(["row", *(kind for kind, is_so in kinds.items() if is_so)]),
             role="listitem",
         ))
     out.append(tag(
-        "div", f'<div class="label"></div><div class="plot">{axis(on, signed=signed)}</div>'
-        '<div class="value"></div>', class_="row foot", aria_hidden="true",
+        "div", f'<div class="label"></div><div class="plot">{axis(on, signed=signed)}'
+        f'<p class="unit">{esc(unit)}</p></div><div class="value"></div>',
+        class_="row foot", aria_hidden="true",
     ))
     return tag("div", "".join(out), class_="rows", role="list")
 
@@ -197,9 +202,15 @@ Series = tuple[str, str, Sequence[tuple[float, float]]]
 """A line's name, its look, and its (depth, mean) points."""
 
 
-def ladder(series: Sequence[Series], on: Scale, depths: Sequence[int], height: int = 200) -> str:
-    """Means by depth of path, one line for each series."""
+def ladder(
+    series: Sequence[Series], on: Scale, depths: Sequence[int], unit: str, height: int = 200
+) -> str:
+    """Means by depth of path, one line for each series. unit: what is averaged."""
     across = Scale(min(depths) - 0.35, max(depths) + 0.35)
+    said = "; ".join(
+        f"{name}: " + ", ".join(f"{mean:.3f} at {depth:g}" for depth, mean in points)
+        for name, _, points in series
+    )
 
     def y(value: float) -> float:
         return round(height * (1 - (value - on.low) / (on.high - on.low)), 2)
@@ -221,6 +232,7 @@ def ladder(series: Sequence[Series], on: Scale, depths: Sequence[int], height: i
         shape = "circle" if "hollow" in look else "square"
         parts += [_shape(across.at(depth), y(mean), shape, look) for depth, mean in points]
     return (
-        f'<svg class="ladder" width="100%" height="{height + 28}" role="img" aria-label="Means by '
-        f'depth of the heading path">{"".join(parts)}</svg>'
+        f'<p class="unit up">{esc(unit)}</p><svg class="ladder" width="100%" '
+        f'height="{height + 28}" role="img" aria-label="{esc(unit)} by levels of the heading path: '
+        f'{esc(said)}">{"".join(parts)}</svg><p class="unit">levels of the heading path</p>'
     )

@@ -13,7 +13,9 @@ import pyarrow.compute as pc
 
 from spanwise import layout, schemas
 from spanwise.documents.records import load_questions
+from spanwise.errors import InputError
 from spanwise.params import WITHOUT, Params
+from spanwise.sweep import looked
 from spanwise.sweep.results import Sweep, read_all
 
 SHOWN = 10
@@ -99,6 +101,8 @@ class CorpusRecord:
     routing:       embedder -> rows of ROUTING.
     units:         the study of units, or None where params.yaml asks for none.
     sweeps:        what sweeps of the corpus found, by embedder.
+    looked_at:     documents of the study that a sweep has looked at; one of `differences` too where
+                   the corpus is exploratory.
     """
 
     name: str
@@ -121,6 +125,7 @@ class CorpusRecord:
     routing: Mapping[str, Sequence[Row]]
     units: UnitsRecord | None = None
     sweeps: Sequence[Sweep] = ()
+    looked_at: Sequence[str] = ()
 
     def cells(self) -> list[tuple[str, str]]:
         """(embedder, reranker) of every cell with means, in the order the table holds them."""
@@ -142,6 +147,26 @@ class CorpusRecord:
         return Counter(q["excluded"] for q in self.questions if q["excluded"] is not None)
 
 
+def finished(root: Path, params: Params) -> tuple[list[CorpusRecord], dict[str, str]]:
+    """Every corpus that has run, and of each other why it is left out and what to run.
+
+    raises: InputError as `gather` does if there would be none.
+    """
+    records: list[CorpusRecord] = []
+    left_out: dict[str, str] = {}
+    for name in params.corpora:
+        try:
+            records.append(gather(root, name, params))
+        except InputError as error:
+            if len(params.corpora) == 1:
+                raise
+            left_out[name] = str(error).splitlines()[0]
+    if not records:
+        first = next(iter(left_out))
+        raise InputError(f"no corpus has run to its end; {first}: {left_out[first]}")
+    return records, left_out
+
+
 def gather(root: Path, name: str, params: Params) -> CorpusRecord:
     """Read one corpus.
 
@@ -160,11 +185,16 @@ def gather(root: Path, name: str, params: Params) -> CorpusRecord:
     scores = schemas.read(root / layout.stage("score", name) / "scores.parquet", schemas.SCORES)
     ranked, routing = _retrieved(root, name, params)
     units, counted = _units(root, name, params)
+    bodies = zip(*(documents[c].to_pylist() for c in ("doc_id", "body_sha256")), strict=True)
+    looked_at = looked.among(root, name, dict(bodies))
+    differences = tuple(about["differences"])
+    if looked_at and about["standing"] != "confirmatory":
+        differences += (looked.told(looked_at),)
     return CorpusRecord(
         name=name,
         demonstration=bool(about["demonstration"]),
         standing=str(about["standing"]),
-        differences=tuple(about["differences"]),
+        differences=differences,
         registered=about.get("registered_at") is not None,
         exclusions=about["exclusions"],
         absent={
@@ -191,6 +221,7 @@ def gather(root: Path, name: str, params: Params) -> CorpusRecord:
         routing=routing,
         units=units,
         sweeps=read_all(root, name),
+        looked_at=looked_at,
     )
 
 

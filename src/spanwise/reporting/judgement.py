@@ -21,6 +21,16 @@ ZERO = 1e-12
 State = Literal["difference", "both", "equivalent", "undetermined", "absent"]
 
 
+def worded(state: State, underpowered: bool) -> str:
+    """A judgement in a word or two: the same ones in sentences, badges, tables and files.
+
+    underpowered: what is undetermined is called so where too little was asked to find the margin.
+    """
+    if state == "both":
+        return "a difference, within the margin"
+    return "underpowered" if state == "undetermined" and underpowered else state
+
+
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """What may be said of one contrast in one cell.
@@ -43,11 +53,7 @@ class Judgement:
     @property
     def words(self) -> str:
         """The state in a word or two."""
-        if self.state == "both":
-            return "a difference, within the margin"
-        if self.state == "undetermined" and self.underpowered:
-            return "underpowered"
-        return self.state
+        return worded(self.state, self.underpowered)
 
 
 def judged(row: Row, params: Params) -> bool:
@@ -110,7 +116,7 @@ def judge(row: Row, check: Row | None, params: Params) -> Judgement:
     reason = None if row["family"] == "dose" else degenerate(row)
     if reason is not None:
         return Judgement("undetermined", False, None, reason=reason)
-    margin, within = params.inference.margin, _within(row["ci90_low"], row["ci90_high"], params)
+    within = _within(row["ci90_low"], row["ci90_high"], params)
     unsure = check is not None and check["equivalence_unsure"]
     state = _state(_least(row, params), within and not unsure)
     found, needed = _detectable(row, check)
@@ -119,7 +125,11 @@ def judge(row: Row, check: Row | None, params: Params) -> Judgement:
     if within and check is not None:
         cautions = "; ".join(check["cautions"]) or "it is known to miss in such data"
         reason = f"The 90% interval lies within the margin, but {cautions}."
-    return Judgement(state, found is None or found > margin, found, needed, reason)
+    return Judgement(state, _underpowered(found, params), found, needed, reason)
+
+
+def _underpowered(detectable: float | None, params: Params) -> bool:
+    return detectable is None or detectable > params.inference.margin
 
 
 def _within(low: float | None, high: float | None, params: Params) -> bool:
@@ -138,12 +148,13 @@ def _state(p: float | None, same: bool) -> State:
 class Otherwise:
     """A verdict that another interval or test would give.
 
-    by: which one; p: Holm's by it, None where p is not what changes the verdict; ci90: its 90%
-    interval, None where that is not; least: what p cannot go below, where that is no lower than 5%.
+    by: which one; words: what the verdict would be called; p: Holm's by it, None where p is not
+    what changes the verdict; ci90: its 90% interval, None where that is not; least: what p cannot
+    go below, where that is no lower than 5%.
     """
 
     by: str
-    state: State
+    words: str
     p: float | None
     ci90: tuple[float, float] | None
     least: float | None = None
@@ -166,6 +177,7 @@ def otherwise(row: Row, check: Row | None, params: Params) -> list[Otherwise]:
         line = Linearised(row["delta"], row["se"], row["n_documents"] - 1, None)
         others.insert(0, ("Student's interval", "linear_p_holm", line.interval(0.90)))
     found = []
+    underpowered = _underpowered(_detectable(row, check)[0], params)
     for by, column, ci90 in others:
         p = check[column]
         if p is None:
@@ -176,7 +188,8 @@ def otherwise(row: Row, check: Row | None, params: Params) -> list[Otherwise]:
             # Of all 2^G patterns two are as extreme as the most extreme one.
             least = family_size(row, params) * 2.0 ** (1 - row["n_documents"])
             found.append(Otherwise(
-                by, state, p if crosses else None, ci90 if alike != same else None,
+                by, worded(state, underpowered), p if crosses else None,
+                ci90 if alike != same else None,
                 min(1.0, least) if ci90 is None and least >= ALPHA else None,
             ))
     return found

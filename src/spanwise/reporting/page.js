@@ -29,6 +29,22 @@ function announce(text) {
   requestAnimationFrame(() => { told.textContent = text; });
 }
 
+// A frame whose table is wider than itself says so; at the right end it says where the rest lies.
+const wide = (frame) => {
+  const over = frame.scrollWidth > frame.clientWidth + 1;
+  frame.classList.toggle("wide", over);
+  frame.classList.toggle("end",
+    over && frame.scrollLeft + frame.clientWidth >= frame.scrollWidth - 1);
+};
+const sizes = new ResizeObserver((seen) => seen.forEach(({ target }) => wide(target.closest(".scroll"))));
+
+function framed(frame) {
+  frame.addEventListener("scroll", () => wide(frame), { passive: true });
+  sizes.observe(frame);
+  sizes.observe(frame.querySelector("table"));
+  return frame;
+}
+
 // A deflated block, opened once and kept: opening costs milliseconds, keeping it little.
 const opened = new Map();
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib import resources
 from string import Template
 
@@ -23,29 +24,19 @@ from spanwise.reporting import (
 from spanwise.reporting.asked import asked
 from spanwise.reporting.cells import absent_cells, cell_name
 from spanwise.reporting.diagnose import diagnose, exclusions
-from spanwise.reporting.gather import CorpusRecord
+from spanwise.reporting.gather import CorpusRecord, Row
 from spanwise.reporting.markup import esc, listed, many, standing, tag
 from spanwise.reporting.methods import methods
 from spanwise.reporting.questions import elements
 from spanwise.reporting.registered import Registered
+from spanwise.reporting.summary import short
 from spanwise.reporting.units import part as units_part
-from spanwise.reporting.verdict import (
-    Sentence,
-    apart,
-    best,
-    contrast_rows,
-    primary_cell,
-    told,
-)
+from spanwise.reporting.verdict import Sentence, apart, contrast_rows, primary_cell, told
 
 TITLE = "Which way of cutting, labelling and routing text retrieves the evidence?"
-SCRIPTS = ("page.js", "copy.js", "table.js", "view.js", "start.js")
+SCRIPTS = ("page.js", "copy.js", "table.js", "places.js", "view.js", "start.js")
 """One script in the page, in this order."""
 STYLES = ("page.css", "questions.css")
-DEMONSTRATION = (
-    "A demonstration. This corpus was written to contain the very traps that the study looks for. "
-    "Its figures show that the laboratory works; they prove nothing about the world."
-)
 
 
 def page(
@@ -93,10 +84,15 @@ def _head(records: Sequence[CorpusRecord], params: Params) -> str:
         f"cell: {tables.TITLES[primary.measure]}, {primary.embedder}, {reranker}. Everything else "
         "is exploratory."
     )
+    measured = (
+        "Coverage-nDCG@10 says how much of a question's exact evidence the first ten chunks bring, "
+        "and how early: 1 is the best that the same chunks allow, 0 is no evidence."
+    )
     return tag(
         "header",
         tag("p", "spanwise · report", class_="eyebrow") + tag("h1", esc(TITLE))
         + tag("p", esc(lede), class_="lede")
+        + (tag("p", measured, class_="soft") if primary.measure == "cov_ndcg@10" else "")
         + tag("nav", tag("ul", "".join(
             tag("li", tag("a", esc(text), href=f"#{place}")) for place, text in links
         )), aria_label="Contents"),
@@ -104,61 +100,55 @@ def _head(records: Sequence[CorpusRecord], params: Params) -> str:
 
 
 def _notices(record: CorpusRecord, params: Params) -> str:
-    made = ""
-    if record.demonstration:
-        made += tag("div", tag("p", esc(DEMONSTRATION)), class_="notice", role="note")
-    if record.standing != "confirmatory":
-        why = "".join(tag("li", esc(reason)) for reason in record.differences)
-        made += tag("div", tag(
-            "p", "Everything here is exploratory" + (":" if why else ".")
-        ) + (tag("ul", why) if why else ""), class_="notice", role="note")
     cell, wanted = primary_cell(record, params), (params.primary.embedder, params.primary.reranker)
-    if cell != wanted:
-        made += tag("div", tag("p", esc(
-            f"The primary cell ({cell_name(wanted)}) did not run on this corpus; what follows is "
-            f"of {cell_name(cell)}, and nothing is confirmed."
-        )), class_="notice", role="note")
-    return made
+    return "" if cell == wanted else tag("div", tag("p", esc(
+        f"The primary cell ({cell_name(wanted)}) did not run on this corpus; what follows is "
+        f"of {cell_name(cell)}, and nothing is confirmed."
+    )), class_="notice", role="note")
 
 
 def _verdicts(records: Sequence[CorpusRecord], params: Params, facts: Registered) -> str:
     articles = []
     for record in records:
         cell = primary_cell(record, params)
+        rows = contrast_rows(record, params, cell)
+        answers = [told(record, row, params) for row in rows]
         items = "".join(
-            _answer(told(record, row, params), apart(record, row, params))
-            for row in contrast_rows(record, params, cell)
-        )
-        of = f"Means of {tables.TITLES[params.primary.measure]} in cell {cell_name(cell)}"
-        items += tag(
-            "li", tag("div", "Best", class_="key") + tag(
-                "div",
-                tag("p", "Which conditions retrieved best?", class_="asks")
-                + tag("p", esc(best(record, params, cell)), class_="answer")
-                + tag("p", f"{standing('exploratory')} {esc(of)}: an order of means, no test.",
-                      class_="figures"),
-            ),
+            _answer(said, _pair(row, params), apart(record, row, params))
+            for row, said in zip(rows, answers, strict=True)
         )
         articles.append(tag(
             "article",
             tag("div", tag("h3", esc(record.name)) + _whole(record)
                 + tag("span", esc(_size(record)), class_="soft"), class_="title")
             + (tag("p", esc(said), class_="quiet") if (said := facts.sentence(record.name)) else "")
-            + _notices(record, params) + tag("ol", items, class_="answers"),
+            + _notices(record, params) + short(record, params, cell, answers)
+            + tag("h4", "Each contrast") + tag("ol", items, class_="answers"),
             class_="verdict", id=f"verdict-{record.name}",
         ))
     return tag("section", tag("h2", "Verdict") + "".join(articles) + facts.part(), id="verdict")
 
 
-def _answer(found: Sentence, beside: str | None) -> str:
+def _pair(row: Row, params: Params) -> str:
+    """The two conditions of a contrast in words."""
+    return "; ".join(
+        f"{arm}: {tables.describe(params.conditions[arm])}" for arm in (row["a"], row["b"])
+    )
+
+
+def _answer(found: Sentence, pair: str, beside: str | None) -> str:
+    """pair: its conditions in words; beside: the steps behind it, where they are told."""
     label = f" {standing(found.standing)}" if found.standing else ""
+    doubts = [text[:1].upper() + text[1:] for text in (*found.power, *found.doubts)]
     return tag(
         "li",
         tag("div", esc(found.name), class_="key") + tag(
             "div",
-            tag("p", esc(found.asks), class_="asks") + tag("p", esc(found.answer), class_="answer")
+            tag("p", esc(found.asks), class_="asks") + tag("p", esc(pair), class_="arms")
+            + tag("p", esc(found.answer), class_="answer")
             + tag("p", tag("span", esc(found.badge), class_="badge") + label + " "
-                  + esc(found.figures), class_="figures")
+                  + esc(found.difference), class_="figures")
+            + (tag("p", esc(". ".join(doubts) + "."), class_="figures") if doubts else "")
             + (tag("p", f"{standing('exploratory')} {esc(beside)}", class_="figures")
                if beside else ""),
         ),
@@ -179,64 +169,100 @@ def _size(record: CorpusRecord) -> str:
     )
     return (
         f"{many(len(record.documents), 'document')}, {many(len(record.questions), 'question')}, "
-        f"{compared:,} of them in the primary slice"
+        f"{compared:,} of them in the primary slice (with an answer, no rewordings)"
     )
 
 
 def _corpus(record: CorpusRecord, params: Params) -> str:
     name = record.name
-    steps = contrast_tables.contrasts(record, params, "step")
-    joined = contrast_tables.contrasts(record, params, "connected")
-    dose = contrast_tables.contrasts(record, params, "dose")
-    parts = [
+    found = [part for part in _parts(record, params) if part.inner]
+    contents = tag("nav", tag("ul", "".join(
+        tag("li", tag("a", esc(part.title), href=f"#{part.place(name)}")) for part in found
+    )), aria_label=f"Contents of {name}", class_="inside")
+    sure = tag("a", "how sure this is", href=f"#verdict-{name}")
+    about = f"{'A demonstration. ' if record.demonstration else ''}{esc(_size(record))}: {sure}."
+    return tag("section", "".join([
         tag("div", tag("h2", esc(name)) + _whole(record), class_="title"),
-        tag("p", esc(_size(record) + "."), class_="soft"),
-        _notices(record, params),
-        tag("h3", "The contrasts"), _cautions(record, params), plots.forest(record, params),
-        _more("The figures of this plot", contrast_tables.contrasts(record, params, "contrast")),
-        _more(BESIDE, checks_tables.beside(record, params, "contrast")),
-        _more("The contrasts in every measure", contrast_tables.every_measure(record, params)),
-        _more("Sensitivity: documents that share a question's evidence, as one",
-              joined and joined + checks_tables.cautioned(record, params, ["connected"])),
-        tag("h3", "The conditions"), tables.defined(params, name), plots.conditions(record, params),
-        tables.means(record, params),
-        tag("p", "Bold is the highest of a cell. A budget is filled with whole chunks in rank "
-            "order, rendered prefixes charged.", class_="soft"),
-        tag("h4", "Within budgets of tokens"), exploratory.budgets(record, params),
-        tag("h4", "By type of question"), tables.slices(record, params),
-        tag("h3", f"Steps {standing('exploratory')}"),
-        tag("p", "What each treatment adds to the one before it. None of these was fixed "
-            "beforehand." if steps else "No steps are named in params.yaml: nothing is said of "
-            "what each treatment adds to the one before it.", class_="soft"),
-        steps, _more(BESIDE, checks_tables.beside(record, params, "step")),
-        tag("h3", f"The contrasts within types of question {standing('exploratory')}"),
-        tag("p", "Found by looking, not fixed beforehand, and over fewer questions each: they "
-            "suggest what to test next.", class_="soft"),
-        exploratory.types(record, params),
-    ]
-    ladder = plots.dose(record, params)
-    if dose or ladder:
-        parts += [tag("h3", f"Depth of the heading path {standing('exploratory')}"), ladder, dose]
-    parts += [
-        tag("h3", "Where the questions come from"), asked(record),
-        tag("h3", "Exclusions"), tables.left_out(exclusions(record, params), name),
-        _absent(record), _funnel(record),
-        tag("h3", "Diagnostics"), tables.checks(diagnose(record, params), name),
-        _more("All counts that the stages reported", tag("div", "".join(
-            tag("section", tag("h4", esc(stage)) + tables.tree(report))
-            for stage, report in record.reports
-        ), class_="reports")),
-        units_part(record, params), sweep_tables.part(record),
-        tag("h3", f"The questions behind the figures {standing('exploratory')}"),
-        tag("p", "Each row is one question with its score under every condition. Open one to see "
+        tag("p", about, class_="soft"), contents, *(part.html(name) for part in found),
+    ]), id=f"c-{name}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A part of a corpus's section. key: names its place; inner: HTML, "" where there is none;
+    headed: `inner` begins with its own heading; open_: all of it is exploratory."""
+
+    key: str
+    title: str
+    inner: str
+    open_: bool = False
+    headed: bool = False
+
+    def place(self, corpus: str) -> str:
+        """Its id: no name of a corpus holds a dot, so no two parts share one."""
+        return f"c-{corpus}.{self.key}"
+
+    def html(self, corpus: str) -> str:
+        label = f" {standing('exploratory')}" if self.open_ else ""
+        head = "" if self.headed else tag("h3", esc(self.title) + label)
+        return tag("div", head + self.inner, id=self.place(corpus), class_="part")
+
+
+def _parts(record: CorpusRecord, params: Params) -> list[_Part]:
+    """The parts of a corpus's section, in order."""
+    name = record.name
+    joined = contrast_tables.contrasts(record, params, "connected")
+    return [
+        _Part("contrasts", "The contrasts", "".join([
+            _cautions(record, params), plots.forest(record, params),
+            _more("The figures of this plot",
+                  contrast_tables.contrasts(record, params, "contrast")),
+            _more(BESIDE, checks_tables.beside(record, params, "contrast")),
+            _more("The contrasts in every measure", contrast_tables.every_measure(record, params)),
+            _more("Sensitivity: documents that share a question's evidence, as one",
+                  joined and joined + checks_tables.cautioned(record, params, ["connected"])),
+        ])),
+        _Part("conditions", "The conditions", "".join([
+            tables.defined(params, name), plots.conditions(record, params),
+            _more("The means in every measure and cell", tables.means(record, params) + tag(
+                "p", "Bold is the highest of a cell. A budget is filled with whole chunks in rank "
+                "order, rendered prefixes charged.", class_="soft")),
+            tag("h4", "Within budgets of tokens"), exploratory.budgets(record, params),
+            tag("h4", "By type of question"), tables.slices(record, params),
+        ])),
+        _Part("steps", "Steps", _steps(record, params), open_=True),
+        _Part("types", "The contrasts within types of question", tag(
+            "p", "Found by looking, not fixed beforehand, and over fewer questions each: they "
+            "suggest what to test next.", class_="soft") + exploratory.types(record, params),
+            open_=True),
+        _Part("depth", "Depth of the heading path", plots.dose(record, params)
+              + contrast_tables.contrasts(record, params, "dose"), open_=True),
+        _Part("units", "Exact evidence units", units_part(record, params), headed=True),
+        _Part("sweeps", "Sweeps", sweep_tables.part(record), headed=True),
+        _Part("origin", "Where the questions come from", asked(record)),
+        _Part("exclusions", "Exclusions", tables.left_out(exclusions(record, params), name)
+              + _absent(record) + _funnel(record)),
+        _Part("diagnostics", "Diagnostics", tables.checks(diagnose(record, params), name)
+              + _more("All counts that the stages reported", tag("div", "".join(
+                  tag("section", tag("h4", esc(stage)) + tables.tree(report))
+                  for stage, report in record.reports), class_="reports"))),
+        _Part("questions", "The questions behind the figures", tag(
+            "p", "Each row is one question with its score under every condition. Open one to see "
             "its document with the evidence and the edges of chunks, and what each condition "
-            "ranked where.", class_="soft"),
-        tag("div", tag("noscript", tag(
-            "p", "This table needs JavaScript; without it, <code>spanwise show QUESTION_ID</code> "
-            "prints the same.",
-        )), class_="questions", id=f"questions-{name}", data_corpus=name),
+            "ranked where.", class_="soft") + tag("div", tag("noscript", tag(
+                "p", "This table needs JavaScript; without it, <code>spanwise show QUESTION_ID"
+                "</code> prints the same.")),
+            class_="questions", id=f"questions-{name}", data_corpus=name), open_=True),
     ]
-    return tag("section", "".join(parts), id=f"c-{name}")
+
+
+def _steps(record: CorpusRecord, params: Params) -> str:
+    steps = contrast_tables.contrasts(record, params, "step")
+    return tag(
+        "p", "What each treatment adds to the one before it. None of these was fixed "
+        "beforehand." if steps else "No steps are named in params.yaml: nothing is said of "
+        "what each treatment adds to the one before it.", class_="soft",
+    ) + steps + _more(BESIDE, checks_tables.beside(record, params, "step"))
 
 
 BESIDE = "Beside these intervals: other intervals and tests, power, mixed models"

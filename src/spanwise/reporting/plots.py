@@ -47,6 +47,7 @@ def forest(record: CorpusRecord, params: Params) -> str:
     )
     return tag("figure", tag("figcaption", caption) + legend + rows(
         drawn, scale(values), band=(-margin, margin), lines=[(0.0, "zero")], signed=True,
+        unit=f"difference in {TITLES[params.primary.measure]}",
     ), class_="forest", id=f"forest-{record.name}")
 
 
@@ -149,7 +150,8 @@ def conditions(record: CorpusRecord, params: Params) -> str:
     note = "; ".join(f"dashed: {name}, {figure(mean)}" for name, mean in lexical)
     caption = f"Mean {esc(TITLES[measure])} by condition {standing('exploratory')}"
     return tag("figure", tag("figcaption", caption) + _legend(keys, note) + rows(
-        drawn, scale(values), lines=[(mean, "beside") for _, mean in lexical]
+        drawn, scale(values), lines=[(mean, "beside") for _, mean in lexical],
+        unit=f"mean {TITLES[measure]}",
     ), class_="conditions")
 
 
@@ -177,7 +179,8 @@ def dose(record: CorpusRecord, params: Params) -> str:
     on = scale([mean for _, _, points in series for _, mean in points], 0.15)
     return tag("figure", tag("figcaption", esc(
         f"Mean {TITLES[params.primary.measure]} by depth of the heading path ({names})."
-    )) + _legend(keys, "") + ladder(series, on, sorted(rungs)))
+    )) + _legend(keys, "") + ladder(
+        series, on, sorted(rungs), f"mean {TITLES[params.primary.measure]}"))
 
 
 def _legend(keys: Sequence[tuple[str, str, str]], note: str) -> str:

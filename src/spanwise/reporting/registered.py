@@ -22,10 +22,12 @@ class Registered:
     renamed: corpus -> (name in the entry that counts for it, number of the entry), where the name
              is another.
     unseen:  corpora that an entry names and that have no results here.
+    left_out: corpora of params.yaml that have not run to their end -> why.
     """
 
     renamed: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     unseen: Sequence[Unseen] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     def sentence(self, corpus: str) -> str | None:
         """That a corpus was registered under another name; None where it was not."""
@@ -35,11 +37,18 @@ class Registered:
         return f"Registered as {name} (entry {entry})."
 
     def part(self) -> str:
-        """A line for the page: no registered corpus is dropped in silence."""
-        if not self.unseen:
-            return ""
-        names = ", ".join(f"{one.name} (entry {one.entry})" for one in self.unseen)
-        return tag("p", esc(f"Registered, without results here: {names}."), class_="quiet")
+        """Lines for the page: no corpus is dropped in silence."""
+        lines = [
+            tag("p", esc(f"Left out, for it has not run to its end: {name} ({why})."),
+                class_="quiet")
+            for name, why in self.left_out.items()
+        ]
+        if self.unseen:
+            names = ", ".join(f"{one.name} (entry {one.entry})" for one in self.unseen)
+            lines.append(
+                tag("p", esc(f"Registered, without results here: {names}."), class_="quiet")
+            )
+        return "".join(lines)
 
     def rows(self) -> list[list[Any]]:
         """Lines of standing.csv for corpora without results."""

@@ -152,4 +152,4 @@ def _picture(found: Sequence[Recall], params: Params, shown: set[str]) -> str:
     embedders = listed(sorted({one.embedder for one in primary or found}))
     caption = f"Section recall, {esc(embedders)}: fewest sections first {standing('exploratory')}"
     return tag("figure", tag("figcaption", caption) + tag("ul", keys, class_="legend")
-               + rows(drawn, on))
+               + rows(drawn, on, unit="share of questions with evidence in a kept section"))

@@ -1,7 +1,7 @@
 // Everything begins here: nothing is rendered before it is looked at.
 document.body.append(told);
 document.querySelectorAll("main .scroll > table").forEach((table) =>
-  table.parentElement.after(copies(table)));
+  framed(table.parentElement).after(copies(table)));
 
 const rooms = new Map();
 
@@ -15,13 +15,14 @@ function room(corpus) {
   return rooms.get(corpus);
 }
 
-// #q/CORPUS/QUESTION opens a question; anything else closes it.
+// #q/CORPUS/QUESTION opens a question, or says that there is none; anything else closes it.
 function follow() {
-  const [kind, corpus, id] = location.hash.slice(1).split("/");
-  let wanted = null;
-  try { wanted = id && decodeURIComponent(id); } catch { /* no address of ours */ }
-  const found = kind === "q" && wanted ? room(corpus) : null;
-  if (!found || !found.show(wanted)) view.shut();
+  const [kind, corpus = "", id = ""] = location.hash.slice(1).split("/");
+  if (kind !== "q") { view.shut(); return; }
+  let wanted = id;
+  try { wanted = decodeURIComponent(id); } catch { /* no address of ours: told as it stands */ }
+  const found = room(corpus);
+  if (!found || !found.show(wanted)) view.missing(corpus, wanted, found);
 }
 
 const watch = new IntersectionObserver((entries) => {

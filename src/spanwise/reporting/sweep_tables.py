@@ -14,6 +14,7 @@ from spanwise.reporting.gather import CorpusRecord, Row
 from spanwise.reporting.markup import NONE, count, esc, figure, many, standing, tag, words
 from spanwise.reporting.plots import FAMILIES
 from spanwise.reporting.tables import TITLES, heads, number, table
+from spanwise.sweep import looked
 from spanwise.sweep.results import PARAMETERS, Sweep
 
 SHOWN = 10
@@ -32,9 +33,13 @@ SLICES = ["corpus", "embedder", "standing", "measure", "parameter", "value", "tr
 
 def part(record: CorpusRecord) -> str:
     """The sweeps of a corpus; "" where nobody swept."""
-    if not record.sweeps:
+    if not record.sweeps and not record.looked_at:
         return ""
-    return tag("h3", f"Sweeps {standing('exploratory')}") + "".join(
+    apart = (
+        "No document of the study is among those of a sweep." if not record.looked_at
+        else f"{looked.told(record.looked_at)}. What was chosen there cannot be confirmed here."
+    )
+    return tag("h3", f"Sweeps {standing('exploratory')}") + tag("p", esc(apart)) + "".join(
         _sweep(record.name, found) for found in record.sweeps
     )
 
@@ -44,8 +49,7 @@ def _sweep(name: str, found: Sweep) -> str:
     about = (
         f"{found.embedder}: {many(len(found.trials), 'trial')} on "
         f"{many(found.n_documents, 'document')} of their own with "
-        f"{many(found.n_questions, 'question')}; no document of the study and no figure of its "
-        "primary cell is among them."
+        f"{many(found.n_questions, 'question')}; no figure of the primary cell is among them."
     )
     if not found.complete:
         return tag("p", esc(about)) + _failed(found) + tag("p", "No trial could be judged.")
@@ -128,7 +132,7 @@ def _importance(found: Sweep) -> str:
         "looked where means were high, so a share is of that region."
     )
     return tag("figure", tag("figcaption", caption) + rows(
-        drawn, Scale(-0.03, 1.03), lines=[(0.0, "zero")],
+        drawn, Scale(-0.03, 1.03), lines=[(0.0, "zero")], unit="share of the variance explained",
     ), class_="conditions")
 
 
@@ -162,7 +166,7 @@ def _slices(found: Sweep) -> str:
     values = [row[found.measure] for row in found.complete]
     return tag("details", tag("summary", "The trials along each parameter") + tag(
         "figure", tag("figcaption", caption) + tag("ul", keys, class_="legend")
-        + rows(drawn, scale(values)), class_="conditions",
+        + rows(drawn, scale(values), unit=f"mean {TITLES[found.measure]}"), class_="conditions",
     ))
 
 

@@ -77,8 +77,8 @@ class Room {
         el("div", { class: "pair", role: "group", "aria-label": "Sort by a difference" },
           el("span", {}, "Sort by a difference"),
           el("span", {}, this.sides[0], " − ", this.sides[1])), this.told),
-      el("div", { class: "scroll", role: "region", tabindex: "0",
-        "aria-label": "Questions, " + this.corpus }, table),
+      framed(el("div", { class: "scroll", role: "region", tabindex: "0",
+        "aria-label": "Questions, " + this.corpus }, table)),
       el("div", { class: "under" }, this.more, copies(table)));
     this.headings();
   }

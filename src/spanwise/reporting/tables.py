@@ -232,18 +232,23 @@ def part_title(part: str) -> str:
 
 
 def checks(found: Sequence[Check], name: str) -> str:
-    """The diagnostics, flagged ones marked in words."""
+    """The diagnostics: what is flagged stands open, what is as expected is folded."""
+    flagged, sound = ([c for c in found if c.flagged is is_so] for is_so in (True, False))
+    made = _checks(flagged, "Look here: what is not as expected", f"Flagged, {name}") if (
+        flagged) else tag("p", "Everything is as expected.")
+    return made + (tag("details", tag(
+        "summary", f"{len(sound)} more, as expected" if flagged else f"All {len(sound)}",
+    ) + _checks(sound, "As expected", f"Diagnostics, {name}")) if sound else "")
+
+
+def _checks(found: Sequence[Check], caption: str, label: str) -> str:
     body = "".join(
         tag("tr", tag("th", esc(check.what), scope="row") + tag("td", esc(check.found))
-            + tag("td", esc(check.expected))
-            + tag("td", "look here" if check.flagged else "as expected",
-                  class_="flag" if check.flagged else "quiet"))
+            + tag("td", esc(check.expected)))
         for check in found
     )
-    return table(
-        "What the tables say of the set-up", heads(["Diagnostic", "Found", "Expected", ""], 9),
-        tag("tbody", body), label=f"Diagnostics, {name}", look="prose",
-    )
+    return table(caption, heads(["Diagnostic", "Found", "Expected"], 9), tag("tbody", body),
+                 label=label, look="prose")
 
 
 def left_out(found: Sequence[tuple[str, str, int]], name: str) -> str:

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from spanwise.params import Params
 from spanwise.reporting.cells import cell_name
+from spanwise.reporting.deviations import deviation
 from spanwise.reporting.gather import CorpusRecord
 from spanwise.reporting.judgement import judge
 from spanwise.reporting.markup import NONE, called, interval, probability, signed
-from spanwise.reporting.page import DEMONSTRATION
+from spanwise.reporting.summary import DEMONSTRATION, take
 from spanwise.reporting.verdict import contrast_rows, primary_cell, told
 
 HEADS = ("", "asks", "difference", "95% interval", "Holm p", "verdict", "standing")
@@ -23,8 +24,8 @@ SHOWN = 3
 def verdicts(records: Sequence[CorpusRecord], params: Params, page: Path) -> str:
     """One table for each corpus, a line for each contrast, then where the page lies.
 
-    Reasons of absent contrasts, and of those that could show nothing, cautions, and differences
-    from what was registered follow their table.
+    Reasons of absent contrasts, and of those that could show nothing, cautions, what to use, and
+    differences from what was registered follow their table.
     """
     parts = [_corpus(record, params) for record in records]
     return "\n\n".join([*parts, f"The report: {page}"])
@@ -49,8 +50,9 @@ def _corpus(record: CorpusRecord, params: Params) -> str:
         if says.state == "absent" or says.reason is not None:
             notes.append(f"{row['name']}: {said.answer}")
         notes += [f"{row['name']}: {doubt}." for doubt in said.doubts]
+    notes.append(f"To use: {take(record, params, cell)} An order of means, no test.")
     if record.differences:
-        told_here = "; ".join(record.differences[:SHOWN])
+        told_here = "; ".join(str(deviation(why)) for why in record.differences[:SHOWN])
         more = len(record.differences) - SHOWN
         notes.append(f"Exploratory, for what ran is not what was registered: {told_here}"
                      + (f"; and {more} more, on the page." if more > 0 else "."))

@@ -5,6 +5,7 @@ whole? Verdict in words first, then tables, curves and comparisons. All of it is
 from __future__ import annotations
 
 from spanwise.params import Params
+from spanwise.reporting import units_pairs as pairs
 from spanwise.reporting import units_tables as tables
 from spanwise.reporting.gather import DEVELOPMENT, CorpusRecord, UnitsRecord
 from spanwise.reporting.markup import count, esc, listed, many, standing, tag
@@ -87,17 +88,22 @@ def part(record: CorpusRecord, params: Params) -> str:
         tag("p", esc(CHOSEN + _compared(units)), class_="soft"),
         tag("p", esc(_judged(record, units))),
         tag("h4", "At equal units"),
-        *(tables.equal_units(units, slice_, name) for slice_ in units.slices()),
+        tables.equal_units(units, DEVELOPMENT, name),
         tag("p", "Sufficient: one of the first units holds every anchor of a bundle whole. "
             "Covered: they do so together. Bold is the highest under a retriever.", class_="soft"),
+        *(_more(f"Equal units, {slice_} slice", tables.equal_units(units, slice_, name))
+          for slice_ in reworded),
         tag("h4", "What was returned"),
-        *(tables.returned(units, slice_, name) for slice_ in units.slices()),
+        tables.returned(units, DEVELOPMENT, name),
         tag("p", esc(COUNTING), class_="soft"),
+        *(_more(f"What was returned, {slice_} slice", tables.returned(units, slice_, name))
+          for slice_ in reworded),
         *_matched(units, name),
         tag("h4", "At equal characters and equal tokens"),
         *(draw(units, counted, words) for counted, words in EQUAL.items()
           for draw in (curves, differences)),
-        *(tables.equal_amounts(units, DEVELOPMENT, counted, name) for counted in EQUAL),
+        _more("The figures of these plots, whole units and cut ones", "".join(
+            tables.equal_amounts(units, DEVELOPMENT, counted, name) for counted in EQUAL)),
         tag("p", esc(_ended(units)), class_="soft"),
         *(_more(f"Equal amounts, {slice_} slice", tables.matched(units, slice_, name) + "".join(
             tables.equal_amounts(units, slice_, counted, name) for counted in EQUAL
@@ -107,22 +113,28 @@ def part(record: CorpusRecord, params: Params) -> str:
         tag("dl", "".join(
             tag("div", tag("dt", esc(cause)) + tag("dd", esc(text))) for cause, text in CAUSES
         ), class_="causes"),
-        *(
-            tables.causes(units, slice_, name)
-            + tag("p", esc(tables.never(units, slice_)), class_="soft")
-            for slice_ in units.slices()
-        ),
+        _causes(units, DEVELOPMENT, name),
+        *(_more(f"Why needs were missed, {slice_} slice", _causes(units, slice_, name))
+          for slice_ in reworded),
         tag("h4", "What the encoder never saw"), tables.windows(units, name),
         tag("p", "A model's own default may be shorter, and then more is cut. Anchor characters "
             "are summed over the development needs and the units that hold them.", class_="soft"),
-        tag("h4", "Comparisons"), tables.in_view(units, params, name),
+        tag("h4", "Comparisons"), pairs.in_view(units, params, name, "covered"),
         tag("p", esc(PAIRED), class_="soft"),
+        _more("The same in single-unit sufficiency",
+              pairs.in_view(units, params, name, "sufficient")),
         _more("All comparisons: every amount, both slices, each by itself",
-              tables.all_pairs(units, params, name) + tables.connected(units, params, name)),
+              pairs.all_pairs(units, params, name) + pairs.connected(units, params, name)),
         tag("p", "<code>spanwise show NEED_ID</code> prints what was retrieved for one need, unit "
             "by unit, with the anchors that each holds.", class_="soft"),
     ]
     return tag("div", "".join(parts), class_="units", id=f"units-{name}")
+
+
+def _causes(units: UnitsRecord, part: str, name: str) -> str:
+    """The causes of one slice's misses, and what no number of units can cover."""
+    return tables.causes(units, part, name) + tag(
+        "p", esc(tables.never(units, part)), class_="soft")
 
 
 def _more(title: str, inner: str) -> str:

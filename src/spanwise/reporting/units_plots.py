@@ -71,10 +71,12 @@ def curves(units: UnitsRecord, counted: str, words: str) -> str:
         "in the size and the number of their units as well as in where they end. Budgets are "
         "spaced by their ratio."
     )
-    return _figure(caption, [named(units, name) for name in names], LOOKS, {
+    return _figure(caption, f"bundle coverage, by {words}", [
+        named(units, name) for name in names
+    ], LOOKS, {
         retriever: panel(
             lines, on,
-            f"Bundle coverage by {words}, {retriever}: the figures stand in the table below",
+            f"Bundle coverage by {words}, {retriever}: the figures stand in the tables below",
         ) for retriever, lines in panels
     })
 
@@ -111,7 +113,9 @@ def differences(units: UnitsRecord, counted: str, words: str) -> str:
         "units differ as well as where they end. Budgets are evenly spaced. All comparisons, "
         "below, hold every figure with Holm's p."
     )
-    return _figure(caption, [" − ".join(pair) for pair in pairs], PAIR_LOOKS, {
+    return _figure(caption, f"difference in bundle coverage, by {words}", [
+        " − ".join(pair) for pair in pairs
+    ], PAIR_LOOKS, {
         retriever: paired(
             found[retriever], list(pairs), units.amounts(basis), on,
             f"Differences of bundle coverage by {words}, {retriever}",
@@ -120,15 +124,17 @@ def differences(units: UnitsRecord, counted: str, words: str) -> str:
 
 
 def _figure(
-    caption: str, names: Sequence[str], looks: Sequence[Look], panels: Mapping[str, str]
+    caption: str, axes: str, names: Sequence[str], looks: Sequence[Look],
+    panels: Mapping[str, str],
 ) -> str:
-    """A caption, a legend of what has a look, and a panel for each retriever."""
+    """A caption, a legend of what has a look, and a panel for each retriever, its axes named."""
     legend = "".join(
         tag("li", _mark(*looks[i % len(looks)]) + esc(name)) for i, name in enumerate(names)
     )
     return tag("figure", tag("figcaption", esc(caption)) + tag("ul", legend, class_="legend") + tag(
         "div", "".join(
-            tag("div", tag("p", esc(retriever), class_="panel") + drawn)
+            tag("div", tag("p", f"{esc(retriever)} <small>{esc(axes)}</small>", class_="panel")
+                + drawn)
             for retriever, drawn in panels.items()
         ), class_="curves",
     ))

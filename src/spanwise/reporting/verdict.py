@@ -84,8 +84,12 @@ def wording(row: Row) -> Wording:
 class Sentence:
     """One contrast for a reader: the answer, then its figures.
 
-    figures:  with every doubt; doubts: what the interval is trusted less for, and by which other
-              interval, test or clusters the verdict would be another one.
+    difference: the figures of the contrast itself; power: what could have been found, and what it
+              would take, as phrases.
+    doubts:   what the interval is trusted less for, and by which other interval, test or clusters
+              the verdict would be another one.
+    needed:   (questions, documents) that finding the margin would take, where the contrast is
+              underpowered and that is known.
     standing: confirmatory or exploratory, None where there is no figure to label.
     """
 
@@ -93,11 +97,18 @@ class Sentence:
     title: str
     asks: str
     answer: str
-    figures: str
+    difference: str
     standing: str | None
     state: State
     badge: str
+    power: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
+    needed: tuple[int, int] | None = None
+
+    @property
+    def figures(self) -> str:
+        """All figures and every doubt, as one phrase."""
+        return "; ".join([self.difference, *self.power, *self.doubts])
 
 
 def told(record: CorpusRecord, row: Row, params: Params) -> Sentence:
@@ -150,15 +161,15 @@ def sentence(
     elif says.state == "equivalent":
         answer = f"{told.same} That is, within ±{margin:g}."
     elif says.reason is not None:
-        answer = f"Undetermined. {says.reason}"
+        answer = f"{says.words.capitalize()}. {says.reason}"
         if same_chunks:
             answer += " The two structures cut the text into identical chunks."
     else:
         leaning = row["a"] if up else row["b"]
-        answer = "Undetermined."
+        answer = f"{says.words.capitalize()}."
         if row["delta"] and row["ci_low"] is not None:
             other = row["b"] if up else row["a"]
-            answer = f"Undetermined: {leaning} came out ahead of {other}, "
+            answer = f"{says.words.capitalize()}: {leaning} came out ahead of {other}, "
             if row["p_holm"] == 0:
                 answer += f"but {count(draws)} draws are too few to tell a p below {ALPHA:g}."
             elif row["ci_low"] > 0 or row["ci_high"] < 0:
@@ -175,35 +186,30 @@ def sentence(
         f"{p}, dz {_equals(signed(row['dz'], 2))}; {many(row['n_questions'], 'question')} "
         f"in {many(row['n_documents'], 'document')}"
     )
+    if row["excluded"]:
+        figures += f", {count(row['excluded'])} excluded"
+    power = []
     if says.underpowered and says.detectable is not None:
-        margin = params.inference.margin
-        figures += (
-            f"; only a difference of about {says.detectable:.2f} would be found 4 times in 5"
+        power.append(
+            f"only a difference of about {says.detectable:.2f} would be found 4 times in 5"
         )
         if says.needed is not None:
             questions, documents = says.needed
-            figures += (
-                f"; to find {margin:g} as often takes about {many(questions, 'question')} in "
+            power.append(
+                f"to find {margin:g} as often takes about {many(questions, 'question')} in "
                 f"{many(documents, 'document')}"
             )
-    if row["excluded"]:
-        figures += f", {count(row['excluded'])} excluded"
     if row["interval"] == "linearised":
-        figures += f"; with fewer than {FEW} documents the interval is Student's"
+        power.append(f"with fewer than {FEW} documents the interval is Student's")
     doubts = [
         *(c for c in (check["cautions"] if check else ()) if c not in answer),
         *hanging(row, check, params), *crossing(row, joined, params),
     ]
     return Sentence(
-        row["name"], told.title, told.asks, answer, "; ".join([figures, *doubts]),
-        called(row["standing"], demonstration), says.state, says.words, tuple(doubts),
+        row["name"], told.title, told.asks, answer, figures,
+        called(row["standing"], demonstration), says.state, says.words, tuple(power),
+        tuple(doubts), says.needed if says.underpowered else None,
     )
-
-
-STATES: Mapping[State, str] = {
-    "difference": "a difference", "both": "a difference within the margin",
-    "equivalent": "equivalent", "undetermined": "undetermined", "absent": "absent",
-}
 
 
 def hanging(row: Row, check: Row | None, params: Params) -> list[str]:
@@ -220,7 +226,8 @@ def hanging(row: Row, check: Row | None, params: Params) -> list[str]:
             )
         if other.ci90 is not None:
             why.append(f"90% interval {interval(*other.ci90)}")
-        told.append(f"by {other.by} it would be {STATES[other.state]}: {', '.join(why)}")
+        called_ = "a difference" if other.words == "difference" else other.words
+        told.append(f"by {other.by} it would be {called_}: {', '.join(why)}")
     return told
 
 
@@ -263,13 +270,13 @@ def apart(record: CorpusRecord, row: Row, params: Params) -> str | None:
     parts = []
     for arm, whose in ((a, "the right path"), (b, "the foreign path")):
         step = steps[arm, bare]
-        state = judge(step, record.check(step), params).state
-        if state in ("difference", "both"):
+        judged = judge(step, record.check(step), params)
+        if judged.state in ("difference", "both"):
             says = f"{whose} {'gains' if step['delta'] > 0 else 'harms'}"
-        elif state == "equivalent":
+        elif judged.state == "equivalent":
             says = f"{whose} changes nothing that would matter"
         else:
-            says = f"whether {whose} gains or harms is undetermined"
+            says = f"{judged.words}: whether {whose} gains or harms is open"
         parts.append(
             f"{arm} − {bare} = {signed(step['delta'])} "
             f"{interval(step['ci_low'], step['ci_high'])}, {says}"

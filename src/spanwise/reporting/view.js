@@ -5,67 +5,6 @@ const LETTERS = { fixed: "F", induced: "I", native: "N" };
 const letter = (name) => LETTERS[name] ?? name[0].toUpperCase();
 const look = (name) => (name in LETTERS ? name : "other");
 
-// Text by code points, as every offset counts them; JavaScript counts others twice.
-function sliced(text) {
-  if (!/[\ud800-\udbff]/.test(text)) return (start, end) => text.slice(start, end);
-  const points = Array.from(text);
-  return (start, end) => points.slice(start, end).join("");
-}
-
-// Marginal gains as in the methods: what each ranked chunk is the first to cover.
-function gains(chunks, evidence) {
-  const left = evidence.map(([doc, start, end]) => (
-    { doc, length: end - start, parts: [[start, end]] }));
-  return chunks.map(({ doc, start, end }) => {
-    let gain = 0;
-    for (const span of left) {
-      if (span.doc !== doc) continue;
-      const rest = [];
-      for (const [a, b] of span.parts) {
-        const low = Math.max(a, start);
-        const high = Math.min(b, end);
-        if (low >= high) { rest.push([a, b]); continue; }
-        gain += (high - low) / span.length / left.length;
-        if (a < low) rest.push([a, low]);
-        if (high < b) rest.push([high, b]);
-      }
-      span.parts = rest;
-    }
-    return gain;
-  });
-}
-
-// The chunks of one corpus, by number: a number counts the chunks of all earlier documents.
-class Places {
-  constructor(found) {
-    this.found = found;
-    this.first = {};
-    for (const [name, documents] of Object.entries(found)) {
-      let sum = 0;
-      this.first[name] = documents.map((edges) => (sum += edges.length / 2) - edges.length / 2);
-    }
-  }
-
-  chunk(segmentation, number) {
-    const first = this.first[segmentation];
-    let [low, high] = [0, first.length - 1];
-    while (low < high) {
-      const middle = Math.ceil((low + high) / 2);
-      if (first[middle] <= number) low = middle; else high = middle - 1;
-    }
-    const at = number - first[low];
-    const edges = this.found[segmentation][low];
-    return { doc: low, at, start: edges[2 * at], end: edges[2 * at + 1] };
-  }
-
-  // All chunks of one document, in order.
-  of(segmentation, doc) {
-    const edges = this.found[segmentation][doc];
-    return Array.from({ length: edges.length / 2 }, (_, i) => (
-      { start: edges[2 * i], end: edges[2 * i + 1] }));
-  }
-}
-
 class View {
   constructor() {
     this.shownEdges = null;
@@ -89,7 +28,7 @@ class View {
       el("div", { class: "asks" }, this.heading, this.about), this.inside);
     this.dialog.addEventListener("close", () => this.left());
     this.dialog.addEventListener("keydown", (event) => this.key(event));
-    addEventListener("resize", () => { if (this.dialog.open) this.lanes(); });
+    addEventListener("resize", () => { if (this.dialog.open && this.question) this.lanes(); });
     document.body.append(this.dialog);
   }
 
@@ -127,6 +66,32 @@ class View {
         "This browser cannot open the question's data (", String(error.message || error),
         "). The command ", el("code", {}, `spanwise show ${question.id}`), " prints the same."));
     }
+  }
+
+  // An address that leads nowhere: said aloud, with what lies nearest.
+  missing(corpus, id, found) {
+    this.turn += 1;
+    if (!this.dialog.open) {
+      this.pushed = Boolean(this.ready);
+      this.dialog.showModal();
+    }
+    [this.room, this.question] = [found, null];
+    const corpora = [...document.querySelectorAll(".questions")].map((host) => host.dataset.corpus);
+    this.heading.textContent = !found ? `There is no corpus ${corpus} on this page`
+      : id ? `There is no question ${id} in ${corpus}` : `The address names no question of ${corpus}`;
+    this.about.textContent = found ? `${found.questions.length} questions are listed.`
+      : `It has ${corpora.join(", ")}.`;
+    this.place.textContent = "";
+    [this.back.disabled, this.on.disabled] = [true, true];
+    const near = found ? nearest(id, found.questions) : [];
+    const items = (near.length || !found ? near : found.list.slice(0, 5)).map((question) => el("li", {},
+      el("a", { href: found.address(question) }, question.text), " ", el("small", {}, question.id)));
+    const lists = (found ? [corpus] : corpora).map((name) => el("p", {},
+      el("a", { href: `#questions-${name}` }, `All questions of ${name}`)));
+    this.inside.replaceChildren(el("div", { class: "missing" },
+      ...(items.length ? [el("h3", {}, near.length ? "Nearest by name" : "First in the list"),
+        el("ul", {}, ...items)] : []), ...lists));
+    this.heading.focus({ preventScroll: true });
   }
 
   async text(doc) {
@@ -196,7 +161,8 @@ class View {
       el("caption", {}, `Evidence by rank; score: ${data.measure}. `,
         el("span", { class: "tag open" }, "exploratory")), el("thead", {}, head), body);
     return [el("h3", {}, "What each condition ranked where"),
-      el("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": "Ranks" }, table),
+      framed(el("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": "Ranks" },
+        table)),
       el("p", { class: "soft key" }, "A figure is the share of the evidence that a chunk is the "
         + "first to cover; ○ a chunk of this document without new evidence; · of another document. "
         + "A chosen condition's ranks stand beside the text."), copies(table)];
@@ -409,6 +375,7 @@ class View {
 
   // The next question takes this one's place in the history: back leads to where one came from.
   step(by) {
+    if (!this.question) return;
     const { list } = this.room;
     const at = list.indexOf(this.question);
     const next = at < 0 ? null : list[at + by];
@@ -421,7 +388,7 @@ class View {
     this.inside.replaceChildren();
     if (!location.hash.startsWith("#q/")) return;
     if (this.pushed) history.back();
-    else location.replace(`#questions-${this.room.corpus}`);
+    else location.replace(this.room ? `#questions-${this.room.corpus}` : "#verdict");
   }
 
   // The address left the question: the view follows.

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -25,7 +27,7 @@ from spanwise.documents.records import load_documents
 from spanwise.errors import CorpusError, InputError, ParamsError, QuestionError
 from spanwise.params import MEASURES, Params, SplitSettings
 from spanwise.spans import Evidence, Span
-from spanwise.sweep import bench, door, kept, own, results, weight
+from spanwise.sweep import bench, door, kept, looked, own, results, weight
 from spanwise.sweep.bench import Bench, overlapped
 from spanwise.sweep.space import Setting, draw
 from spanwise.text.tokens import words
@@ -108,8 +110,6 @@ def parsed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def project(parsed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    import shutil
-
     shutil.copytree(parsed, tmp_path / "project")
     monkeypatch.chdir(tmp_path / "project")
     return tmp_path / "project"
@@ -207,6 +207,32 @@ def test_several_processes_share_the_trials_and_take_over_from_one_that_died() -
     for row in found.trials:  # the figures do not depend on who judged
         setting = Setting(**{name: row[name] for name in results.PARAMETERS})
         assert dict(alone.judge(setting).means) == {m: row[m] for m in MEASURES}
+
+
+@pytest.mark.slow
+def test_a_call_that_goes_on_takes_over_from_one_that_is_killed_beside_it(project: Path) -> None:
+    from spanwise.sweep import trials
+
+    code = (
+        "import time\nfrom spanwise import params\nfrom spanwise.sweep import trials\n"
+        "from spanwise.sweep.own import load\n"
+        "s = params.load()\n"
+        "j = trials.Journal(trials.Plan(s, load(s, 'toy'), 'bm25'))\n"
+        "assert j.claim(4)\nprint('claimed', flush=True)\ntime.sleep(300)\n"
+    )
+    mine = trials.Journal(trials.Plan(study(), own.load(study(), "toy"), "bm25"))
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=project
+    ) as other:
+        assert other.stdout is not None and other.stdout.readline() == "claimed\n"
+        claimed = [mine.claim(4) for _ in range(4)]
+        assert [one is None for one in claimed] == [False, False, False, True]  # it holds one
+        other.kill()
+        # Nobody has asked yet how it ended, so its number is not free: it is dead all the same.
+        os.waitid(os.P_PID, other.pid, os.WEXITED | os.WNOWAIT)
+        again = mine.claim(4)
+        assert again is not None and again[0].user_attrs["place"] == 0
+        assert mine.claim(4) is None
 
 
 @pytest.mark.usefixtures("project")
@@ -317,6 +343,74 @@ def test_a_seed_draws_whole_documents_that_leave_the_study_with_their_questions(
         both(toy.model_copy(update={"path": "data/other"}))
     with pytest.raises(CorpusError, match="leaves none for the study; lower it"):
         both(toy.model_copy(update={"sweep": SplitSettings(share=0.99)}))
+
+
+def seen_again(name: str = "toy", **split: Any) -> None:
+    """Parse the corpus with another split, and take its questions."""
+    asks = settings_of()
+    asks["corpora"] = {name: {"reader": "markdown", "path": f"data/{name}", "sweep": split}}
+    Path("params.yaml").write_text(yaml.safe_dump(asks), encoding="utf-8")
+    stage("parse", name)
+    stage("ask", name)
+
+
+def test_documents_that_a_sweep_has_looked_at_do_not_return_to_the_study_unsaid(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_corpus(tmp_path / "data" / "toy", {})
+    seen_again(share=0.5, seed=3)
+    mine = {d.doc_id for d in load_documents(layout.parse("toy", "sweep"))}
+    real = Bench.judge
+
+    def killed(self: Bench, setting: Setting) -> bench.Outcome:
+        real(self, setting)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Bench, "judge", killed)
+        bm25(2)
+    # One that was cut off has looked as well.
+    assert set(json.loads(looked.path("toy").read_text())["documents"]) == mine
+    bm25(2)
+    before = looked.path("toy").read_bytes()
+    named = sorted(mine)[0]
+
+    other = next(  # a seed that moves a document of the sweep into the study
+        seed for seed in range(99)
+        if mine & (set(TOPICS) - drawn(list(TOPICS), SplitSettings(share=0.5, seed=seed)))
+    )
+    for split in ({"share": 0.5, "seed": other}, {}):
+        seen_again(**split)
+        left = looked.parsed("toy")
+        assert left and set(left) <= mine
+        capsys.readouterr()
+        said = [main(["register", *more]) for more in ([], ["make", "--dry-run"])]
+        error = capsys.readouterr().err
+        assert said == [2, 2] and "is not registered: " in error
+        assert left[0] in error and "put sweep.share and sweep.seed back" in error
+        if split:
+            with pytest.raises(CorpusError, match=r"is not swept: .* looked at by a sweep"):
+                bm25(2)
+        assert main(["sweep", "toy", "--show"]) == 0
+        assert "looked at by a sweep" in capsys.readouterr().err
+    assert left == sorted(mine)  # nothing is drawn: all are back
+    shutil.copytree("data/toy", "data/renamed")
+    seen_again("renamed")  # the same texts under another name
+    assert looked.parsed("renamed") == sorted(mine)
+    text = (tmp_path / "data" / "toy" / f"{named}.md").read_text(encoding="utf-8")
+    (tmp_path / "data" / "toy" / f"{named}.md").write_text(text + "\nMore.\n", encoding="utf-8")
+    seen_again()  # an edited document is the same one, and a manifest keeps it out for good
+    assert looked.parsed("toy") == sorted(mine)
+    manifest = [{"path": f"{d}.md", "split": "sweep" if d in mine else "study"} for d in TOPICS]
+    (tmp_path / "data" / "toy" / "manifest.yaml").write_text(yaml.safe_dump(manifest))
+    seen_again()
+    assert looked.parsed("toy") == [] and bm25(2).n_documents == 2
+    assert set(json.loads(before)["documents"]) == set(
+        json.loads(looked.path("toy").read_text())["documents"])
+    looked.path("toy").write_text("{}", encoding="utf-8")
+    with pytest.raises(InputError, match=r"git checkout -- sweeps/toy\.json"):
+        looked.parsed("toy")
 
 
 def test_a_question_that_needs_documents_of_both_splits_goes_with_neither() -> None:
@@ -586,6 +680,29 @@ def test_results_come_back_as_they_were_and_an_edited_file_is_refused(tmp_path: 
             results.read_all(tmp_path, "toy")
 
 
+@pytest.mark.usefixtures("project")
+def test_show_finds_what_is_there_whoever_ranked(capsys: pytest.CaptureFixture[str]) -> None:
+    def said(*more: str) -> tuple[int, str, str]:
+        code = main(["sweep", "toy", "--show", *more])
+        return code, *capsys.readouterr()
+
+    code, _, error = said()
+    assert code == 2 and error == "error: sweeps/toy: not there; run `spanwise sweep toy`\n"
+    results.write(replace(a_sweep(), embedder="bm25"))
+    text = said()[1]  # params.yaml would have minilm
+    assert text.startswith("toy, bm25: 40 trials") and json.loads(said("--json")[1])["best"]
+    code, _, error = said("--embedder", "minilm")
+    assert code == 2 and "there is bm25: `spanwise sweep toy --show --embedder bm25`" in error
+    results.write(a_sweep())
+    both = said()[1]
+    assert both.startswith(text.rstrip("\n")) and "\ntoy, minilm: 40 trials" in both
+    assert said("--embedder", "bm25")[1] == text
+    code, out, error = said("--json")
+    assert (code, out) == (2, "") and "several (bm25, minilm); add --embedder bm25" in error
+    found = json.loads(said("--json", "--embedder", "minilm")[1])
+    assert (found["embedder"], found["standing"]) == ("minilm", "exploratory")
+
+
 def test_the_page_and_its_tables_show_a_sweep_as_exploratory(tmp_path: Path) -> None:
     import csv
 
@@ -624,6 +741,37 @@ def test_the_page_and_its_tables_show_a_sweep_as_exploratory(tmp_path: Path) -> 
     along = [line for line in lines("plots/sweep.csv") if line["parameter"] == "depth"]
     assert len(along) == sum(row["segmentation"] != "fixed" for row in found.complete)
     assert all(float(line["mean"]) == int(line["value"]) / 4 for line in along)
+
+
+def test_a_study_with_documents_that_a_sweep_looked_at_says_so_on_its_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from spanwise.reporting import report
+
+    from . import reporting_world as world
+
+    settings = world.settings()
+    world.build(tmp_path, settings)
+    monkeypatch.chdir(tmp_path)
+    table = schemas.read(layout.parse("toy") / "documents.parquet", schemas.DOCUMENTS)
+    row = table.to_pylist()[0]
+    paragraphs = (Paragraph(Span(0, 9), "paragraph"),)
+    looked.keep("toy", [Document(row["doc_id"], row["title"], row["body"], paragraphs)])
+    (harbour, toy) = report(tmp_path, settings)
+    told = f"1 document of this study was looked at by a sweep: {row['doc_id']}"
+    assert toy.looked_at == [row["doc_id"]] and harbour.looked_at == []
+    assert toy.standing == "exploratory" and toy.differences[-1] == told
+    page = (tmp_path / "reports" / "report.html").read_text(encoding="utf-8")
+    part = page[page.index("<h3>Sweeps") :].split("<h3>", 2)[1]
+    assert f"{told}. What was chosen there cannot be confirmed here." in part
+    # A protocol that was fixed before anybody looked stays fixed; the page says so all the same.
+    table = schemas.read(layout.parse("harbour") / "documents.parquet", schemas.DOCUMENTS)
+    row = table.to_pylist()[0]
+    looked.keep("harbour", [Document(row["doc_id"], row["title"], row["body"], paragraphs)])
+    harbour = report(tmp_path, settings)[0]
+    assert harbour.looked_at and harbour.standing == "confirmatory" and not harbour.differences
+    page = (tmp_path / "reports" / "report.html").read_text(encoding="utf-8")
+    assert page.count("What was chosen there cannot be confirmed here.") == 2
 
 
 def test_each_trial_is_one_run_apart_from_the_study_and_none_is_added_twice(

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from spanwise.errors import InputError
+from spanwise import layout
+from spanwise.errors import CorpusError, InputError
 from spanwise.params import Params
-from spanwise.sweep import results
+from spanwise.sweep import looked, results
 from spanwise.sweep.own import embedder_of, load
 from spanwise.sweep.results import PARAMETERS, Row, Sweep
 from spanwise.sweep.trials import Plan, run
@@ -55,27 +56,32 @@ def sweep(
     trials:   by default those of params.yaml; finished ones of earlier calls are among them.
     embedder: as `own.embedder_of` has it.
     raises:   ParamsError for the primary cell's embedder; CorpusError or QuestionError if the
-              corpus has no documents or questions for sweeps, or one of the study's is among them;
-              Unavailable if a model cannot be had.
+              corpus has no documents or questions for sweeps, or one of the study's is among them,
+              or if the study has one that a sweep looked at before; Unavailable if a model cannot
+              be had.
     """
     from tqdm import tqdm
 
     settings.corpus(corpus)
     who = embedder_of(settings, embedder)
     own = load(settings, corpus)
+    looked.refuse(corpus, CorpusError, "is not swept")
     plan, wanted = Plan(settings, own, who), trials or settings.sweep.trials
     possible(plan)
+    # Before the first trial: a sweep that is cut off has looked as well.
+    looked.keep(corpus, own.documents)
     # disable=None: drawn on a terminal, and nowhere else.
     with tqdm(total=wanted, desc=f"sweep {corpus}", unit="trial", disable=None) as bar:
         journal = run(plan, wanted, workers, bar.update)
-    rows = journal.rows()
     measure = settings.primary.measure
-    found = Sweep(
-        corpus, who, measure, len(own.documents), own.questions.num_rows, dict(own.digests),
-        plan.depends(), rows,
-        importance(rows, measure, settings.sweep, lexical=plan.lexical),
-    )
-    results.write(found)
+    with journal.alone():  # else a call that ends at the same time could write fewer over more
+        rows = journal.rows()
+        found = Sweep(
+            corpus, who, measure, len(own.documents), own.questions.num_rows, dict(own.digests),
+            plan.depends(), rows,
+            importance(rows, measure, settings.sweep, lexical=plan.lexical),
+        )
+        results.write(found)
     notes = []
     if plan.lexical and "induced" in settings.sweep.segmentations:
         notes.append("bm25 runs without vectors: no induced chunks, and no routing")
@@ -96,19 +102,37 @@ def possible(plan: Plan) -> None:
         )
 
 
-def show(settings: Params, corpus: str, embedder: str | None = None) -> Said:
-    """What an earlier call left.
+def show(settings: Params, corpus: str, embedder: str | None = None) -> list[Said]:
+    """What earlier calls left, by embedder: one's alone, or everything.
 
-    raises: InputError if there is nothing.
+    raises: InputError if there is nothing, or nothing of that embedder.
     """
     settings.corpus(corpus)
-    who = embedder_of(settings, embedder)
-    for found in results.read_all(Path(), corpus):
-        if found.embedder == who:
-            return Said(found, shown(found))
-    raise InputError(
-        f"{results.path(corpus, who)}: not there; run `spanwise sweep {corpus} --embedder {who}`"
-    )
+    there = results.read_all(Path(), corpus)
+    wanted = [found for found in there if embedder in (None, found.embedder)]
+    if not wanted:
+        place = results.path(corpus, embedder) if embedder else layout.swept(corpus)
+        named = ", ".join(found.embedder for found in there)
+        option = f" --embedder {embedder}" if embedder else ""
+        raise InputError(f"{place}: not there; " + (
+            f"there is {named}: `spanwise sweep {corpus} --show --embedder {there[0].embedder}`"
+            if there else f"run `spanwise sweep {corpus}{option}`"
+        ))
+    among = looked.parsed(corpus)
+    notes = (f"{looked.told(among)}; {looked.MEND.format(corpus)}",) if among else ()
+    return [Said(found, shown(found), notes) for found in wanted]
+
+
+def as_json(said: Sequence[Said]) -> str:
+    """One sweep as a JSON object.
+
+    raises: InputError if there are several: a program says which one it wants.
+    """
+    if len(said) > 1:
+        names = ", ".join(one.found.embedder for one in said)
+        raise InputError(f"--json prints one sweep, and there are several ({names}); add "
+                         f"--embedder {said[0].found.embedder}")
+    return said[0].as_json()
 
 
 def shown(found: Sweep) -> str:

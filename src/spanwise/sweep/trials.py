@@ -98,28 +98,33 @@ class Journal:
         file = str(folder / "journal.log")
         storage = JournalStorage(JournalFileBackend(file, JournalFileOpenLock(file)))
         self._lock = JournalFileOpenLock(str(folder / "claim"))
-        with self._alone():
+        with self.alone():
             self._study: Study = optuna.create_study(
                 storage=storage, study_name=plan.name(), direction="maximize", load_if_exists=True
             )
-            self._give_up()
+            # A process that is restarted in a container may have the number of the one that died.
+            self._give_up(os.getpid())
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """While no other process claims a trial."""
+    def alone(self) -> Iterator[None]:
+        """While no other process claims a trial or writes what was found."""
         self._lock.acquire()
         try:
             yield
         finally:
             self._lock.release()
 
-    def _give_up(self) -> None:
-        """Free the trials whose process is gone: they are drawn again."""
+    def _give_up(self, mine: int | None = None) -> None:
+        """Free the trials whose process is gone: they are drawn again.
+
+        mine: a process that is there and yet has no trial at work.
+        """
         from optuna.trial import TrialState
 
         for trial in self._study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
-            node, pid = trial.user_attrs.get(_OWNER, (platform.node(), os.getpid()))
-            if node == platform.node() and (pid == os.getpid() or not _alive(pid)):
+            # One without an owner was cut off while it was drawn: only one process draws at a time.
+            node, pid = trial.user_attrs.get(_OWNER, (platform.node(), None))
+            if node == platform.node() and (pid in (None, mine) or not _alive(pid)):
                 self._study.tell(trial.number, state=TrialState.FAIL)
 
     def counted(self) -> dict[int, FrozenTrial]:
@@ -137,12 +142,14 @@ class Journal:
         """Draw the next trial; None once there are as many as wanted, in whatever process.
 
         A setting that is there already is drawn anew, by chance in the end: it would say nothing.
+        Trials of processes that died since are freed first, so none is lacking in the end.
         """
         from optuna.exceptions import ExperimentalWarning
 
         space = self.plan.settings.sweep
-        with self._alone(), warnings.catch_warnings():
+        with self.alone(), warnings.catch_warnings():
             warnings.simplefilter("ignore", ExperimentalWarning)
+            self._give_up()
             taken = self.counted()
             if len(taken) >= trials:
                 return None
@@ -283,7 +290,11 @@ def _sampler(space: SweepSettings, place: int, attempt: int) -> BaseSampler:
 
 
 def _alive(pid: int) -> bool:
-    """Whether a process of this machine is there."""
-    if not Path("/proc").exists():  # where nothing can be asked without harm it counts as there
+    """Whether a process of this machine is there and at work."""
+    if not Path("/proc/self/stat").exists():  # where nothing can be asked it counts as there
         return True
-    return Path(f"/proc/{pid}").exists()
+    try:
+        state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
+    except (OSError, IndexError):
+        return False
+    return state not in (b"Z", b"X")  # one that died and that nobody has asked about yet

@@ -194,6 +194,75 @@ def test_a_model_writes_each_question_once(said: Said) -> None:
     assert line.split()[1:] == [str(report["funnel"]["finals"][k]) for k in (*TYPES, "all")]
 
 
+def files() -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+
+
+@pytest.mark.usefixtures("project")
+def test_a_dry_run_says_what_is_left_and_asks_and_writes_nothing(said: Said) -> None:
+    def dry() -> dict[str, Any]:
+        before = files()
+        code, out, error = said("ask", "notes", "--dry-run", "--json")
+        text = said("ask", "notes", "--dry-run")[1]
+        assert (code, error, files()) == (0, "", before) and "this was a dry run" in text
+        found: dict[str, Any] = json.loads(out)
+        assert f"{found['answers_kept']} answers are kept already" in text
+        return found
+
+    study("written")  # no server: one would be started here
+    found = dry()
+    assert (found["documents"], found["model"], found["server"]) == (2, "m", None)
+    assert sum(found["passages"].values()) == 8
+    # A wording and a paraphrase for each passage, ten seconds each.
+    assert (found["answers_kept"], found["requests_left"], found["seconds"]) == (0, 16, 160.0)
+    assert "about 3 min on two cores" in said("ask", "notes", "--dry-run")[1]
+
+    def interrupted(handler: Handler, body: dict[str, Any]) -> None:
+        if len(handler.server.asked) > 5:
+            handler.reply({}, 503)
+        else:
+            writer(handler, body)
+
+    with world(interrupted) as server:
+        study("written", server.url)
+        found = dry()
+        assert not server.asked and found["server"] == server.url and found["seconds"] is None
+        with pytest.raises(QuestionError):
+            stage("ask")
+        asked = len(server.asked)
+        found = dry()
+        assert len(server.asked) == asked
+        # Five wordings are kept, one of them a copy: three are left, and 4 + 3 paraphrases.
+        assert (found["answers_kept"], found["requests_left"]) == (5, 3 + 4 + 3)
+    with world(writer) as server:
+        study("written", server.url)
+        stage("ask")
+        found = dry()
+        assert (found["answers_kept"], found["requests_left"]) == (
+            told()["language model"]["distinct_requests"], 0
+        )
+        assert found["seconds"] == 0
+    assert "nothing is left to ask" in said("ask", "notes", "--dry-run")[1]
+
+
+@pytest.mark.usefixtures("project")
+def test_a_dry_run_without_a_model_says_what_the_real_one_does(said: Said) -> None:
+    before = files()
+    code, out, _ = said("ask", "notes", "--worksheet", "w.yaml", "--dry-run")
+    assert code == 0 and "w.yaml would be written: 8 samples" in out and files() == before
+    filled(said)
+    before = files()
+    dry = json.loads(said("ask", "notes", "--worksheet", "w.yaml", "--dry-run", "--json")[1])
+    assert files() == before
+    real = json.loads(said("ask", "notes", "--worksheet", "w.yaml", "--json")[1])
+    assert (dry.pop("dry_run"), real.pop("dry_run")) == (True, False) and dry == real
+    study("questions/notes.jsonl")
+    before = files()
+    code, out, _ = said("ask", "notes", "--dry-run")
+    assert code == 0 and "no language model is asked" in out and files() == before
+    assert said("ask", "notes")[1] == out.rsplit("\n\n", 1)[0] + "\n"
+
+
 @pytest.mark.usefixtures("project")
 def test_without_a_server_nothing_is_written() -> None:
     with world(writer) as server:

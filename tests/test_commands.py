@@ -27,7 +27,8 @@ from .conftest import ROOT
 
 PROGRAM = str(Path(sys.executable).parent / "spanwise")
 COMMANDS = (
-    "score", "compare", "chunk", "spans", "show", "models", "models list", "models fetch", "ask",
+    "export", "score", "compare", "chunk", "spans", "show", "models", "models list",
+    "models fetch", "ask",
     "register", "register make", "register show", "register check", "register amend",
     "add", "sweep", "profile", "report", "ui", "doctor",
 )
@@ -103,7 +104,7 @@ def test_the_list_of_commands_is_whole(said: Said) -> None:
 @pytest.mark.parametrize("arguments", [
     ["models", "list"], ["models", "fetch", "minilm"], ["ask", "handbook"], ["register"],
     ["report"], ["show", "q1"], ["profile", "study"], ["ui"],
-    ["doctor"], ["sweep", "handbook"],
+    ["doctor"], ["sweep", "handbook"], ["export", "handbook"],
 ])
 def test_outside_a_project_a_command_says_so_and_makes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: Said, arguments: list[str]
@@ -315,7 +316,8 @@ def test_a_wrong_setting_is_said_in_plain_words(
 
 
 @pytest.mark.parametrize(("name", "text", "part"), [
-    ("unknown", None, "no profile 'unknown' in profiles/; there are real, study, tutorial, x"),
+    ("unknown", None, "no profile 'unknown' in profiles/; there are minilm, real, study, "
+     "tutorial, x"),
     ("../params", None, "no profile '../params'"),
     ("x", "tokens: {tokenizer: nobody}\n", "tokens.tokenizer 'nobody' is no embedder"),
     ("x", "chunking: {cap_tokens: 100}\n", "floor_tokens above half of cap_tokens"),
@@ -500,7 +502,11 @@ def test_report_builds_the_page_from_what_is_there(there: Path, said: Said) -> N
         code, out, error = said("report")
     finally:
         (there / "aside").rename(there / layout.stage("score", "toy") / "scores.parquet")
-    assert (code, out) == (2, "") and "artifacts/score/toy/scores.parquet" in error
+    assert code == 0 and "\ntoy: cov_ndcg@10" not in out  # what is not whole is left out, and named
+    assert error.startswith("note: toy is left out: artifacts/score/toy/scores.parquet: no such ")
+    assert "toy (artifacts/score/toy/scores.parquet" in (
+        there / "reports" / "report.html").read_text(encoding="utf-8")
+    assert said("report")[0] == 0
     assert written == {path.name: path.read_bytes() for path in (there / "reports").iterdir()
                        if path.is_file()}
 

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from spanwise import layout, params, registration, schemas
 from spanwise.chunking.external import chunk_external
+from spanwise.chunking.recovery import collapsed
 from spanwise.chunking.strings import spans_of
 from spanwise.cli import main
 from spanwise.corpora.readers import read_split
@@ -33,6 +34,7 @@ from spanwise.structure.native import native_tree
 from spanwise.text.tokens import words
 
 from .conftest import ROOT
+from .small_files import docx, pdf
 from .splitter_world import entry, importable
 
 NEEDED = "install the extra: pip install -c constraints.txt -e '.[splitters]'"
@@ -134,6 +136,8 @@ def test_classes_functions_methods_and_strings_are_all_called() -> None:
     (entry("given", args={"cuts": [[-1, 5]]}), ChunkError, r"span \[-1, 5\)"),
     (entry("given", args={"cuts": [[0, 5.0]]}), ChunkError, "offsets 0 and 5.0; expected whole"),
     (entry("given", args={"cuts": [[False, True]]}), ChunkError, "offsets False and True"),
+    (entry("given", args={"cuts": [{"start_char_idx": None, "end_char_idx": None}]}), ChunkError,
+     "offsets None and None, the splitter did not find its own chunk; say `gives: strings`"),
     (entry("given", args={"cuts": ["Before."]}), ChunkError, "'Before.' has no offsets"),
     (entry("given", args={"cuts": [{"start": 0}]}), ChunkError, "dict has no offsets"),
     (entry("given", args={"cuts": [{"start": 0, "end": 3, "text": "Bee"}]}), ChunkError,
@@ -162,6 +166,25 @@ def test_what_a_splitter_does_wrong_is_said_with_its_place(
 ) -> None:
     with pytest.raises(error, match=complaint):
         cut(its)
+
+
+def test_a_namespace_has_the_version_of_the_distribution_that_a_module_is_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for part, version in (("core", "1.0"), ("extra", "2.0")):
+        module = tmp_path / "shared_top" / part / "__init__.py"
+        module.parent.mkdir(parents=True)
+        module.write_text("def cut(text):\n    return [(0, len(text))]\n")
+        about = tmp_path / f"shared_top_{part}-{version}.dist-info"
+        about.mkdir()
+        (about / "METADATA").write_text(f"Name: shared-top-{part}\nVersion: {version}\n")
+        (about / "RECORD").write_text(f"shared_top/{part}/__init__.py,,\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    for part, version in (("core", "1.0"), ("extra", "2.0")):
+        chunks, _ = cut(entry("cut", package=f"shared_top.{part}", version=version))
+        assert [(c.start, c.end) for c in chunks] == [(0, 44)]
+        with pytest.raises(ParamsError, match=f"shared_top.{part} {version} is installed"):
+            cut(entry("cut", package=f"shared_top.{part}", version="3.0"))
 
 
 def study(**changes: Any) -> params.Params:
@@ -352,15 +375,16 @@ def test_chonkies_splitters_cut_the_handbook(name: str, args: dict[str, Any]) ->
 
 
 def test_the_entries_of_the_page_are_a_study_and_cut() -> None:
-    (body,) = [body for _, body in FENCES if body.startswith("external:")]
     settings = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
-    for part, more in yaml.safe_load(body).items():
-        settings[part] |= more
+    for body in (body for _, body in FENCES if body.startswith("external:")):
+        for part, more in yaml.safe_load(body).items():
+            settings[part] |= more
     made = params.from_mapping(settings)
     pins = dict(
         line.split("==") for line in (ROOT / "constraints.txt").read_text().splitlines()
         if line.startswith(("langchain-text-splitters=", "chonkie="))
     )
+    assert set(made.external) == {"langchain", "sentences", "langchain-overlap"}
     assert {its.version for its in made.external.values()} == set(pins.values())
     documents = handbook()[:3]
     for its in made.external.values():
@@ -417,6 +441,65 @@ def test_the_pages_example_cuts_ranks_scores_and_compares(
         assert [s["chunk_id"] for s in spans] == [s["chunk_id"] for s in strings]
 
 
+@pytest.mark.usefixtures("notes")
+@pytest.mark.parametrize(("script", "package"), [
+    ("langchain_chunks.py", "langchain_text_splitters"),
+    ("llamaindex_chunks.py", "llama_index.core"),  # in no extra: pip install llama-index-core
+])
+def test_the_pages_offsets_of_other_libraries_are_chunks(
+    script: str, package: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (body,) = [body for line, body in FENCES if line.endswith(f"`{script}`:")]
+    compile(body, script, "exec")
+    pytest.importorskip(package, reason=f"the page's {script} needs {package}")
+    Path(script).write_text(body, encoding="utf-8")
+    runpy.run_path(script, run_name="__main__")
+    Path("chunks.jsonl").write_text(capsys.readouterr().out, encoding="utf-8")
+    rows = [json.loads(row) for row in Path("chunks.jsonl").read_text().splitlines()]
+    assert rows and {row["doc_id"] for row in rows} == {"hull"}
+    text = Path("data/notes/hull.md").read_text(encoding="utf-8")
+    held = {place for row in rows for place in range(row["start"], row["end"])}
+    assert not "".join(sign for place, sign in enumerate(text) if place not in held).strip()
+    question = json.loads(Path("questions.jsonl").read_text().splitlines()[0])
+    (given,) = question["evidence"]
+    whole = next(r for r in rows if r["start"] <= given["start"] < given["end"] <= r["end"])
+    Path("one.trec").write_text(f"{question['question_id']} Q0 {whole['chunk_id']} 0 0.5 x\n")
+    assert main(["score", "--questions", "questions.jsonl", "--chunks", "chunks.jsonl",
+                 "--run", "one.trec"]) == 0
+    first = json.loads(capsys.readouterr().out.splitlines()[0])
+    assert first["sufficient@3"] == 1.0
+
+
+@pytest.mark.usefixtures("notes")
+def test_passages_and_a_run_as_pyterrier_writes_them_are_scored(
+    capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Words split at white space, joined by blanks in windows; a run of blanks, ranks from 0."""
+    text = Path("data/notes/hull.md").read_text(encoding="utf-8")
+    words_of = re.split(r"\s+", text)
+    passages = [" ".join(words_of[at : at + 12]) for at in range(0, len(words_of) - 11, 6)]
+    Path("passages.jsonl").write_text(lines_of(*(
+        {"chunk_id": f"hull%p{n}", "doc_id": "hull", "text": p} for n, p in enumerate(passages)
+    )))
+    (line,) = [body for _, body in FENCES if body.startswith("spanwise spans passages.jsonl")]
+    assert main(shlex.split(line)[1:]) == 0
+    rows = [json.loads(row) for row in Path("chunks.jsonl").read_text().splitlines()]
+    assert len(rows) > 3 and [collapsed(text[r["start"] : r["end"]]) for r in rows] == [
+        collapsed(passage) for passage in passages
+    ]
+    question = json.loads(Path("questions.jsonl").read_text().splitlines()[0])
+    Path("terrier.trec").write_text("".join(
+        f"{question['question_id']} Q0 {row['chunk_id']} {rank} {9.5 - rank} pyterrier\n"
+        for rank, row in enumerate(rows)
+    ))
+    capsys.readouterr()
+    assert main(["score", "--questions", "questions.jsonl", "--chunks", "chunks.jsonl",
+                 "--run", "terrier.trec"]) == 0
+    shown = capsys.readouterr()
+    assert json.loads(shown.out.splitlines()[0])["cov_ndcg@10"] > 0
+    assert "contradict" not in shown.err
+
+
 def lines_of(*rows: dict[str, Any]) -> str:
     return "".join(json.dumps(row) + "\n" for row in rows)
 
@@ -442,6 +525,78 @@ def test_texts_are_a_folder_json_lines_or_one_file(tmp_path: Path) -> None:
     assert spans_of(chunks, lines) == wanted
     chunks.write_text(lines_of({"doc_id": "any", "text": "two"}))
     assert spans_of(chunks, folder / "a.md")[0]["chunk_id"] == "any:4-7"
+
+
+PAGES = {
+    "page.html": b"<h1>Hull</h1><p>Sand <b>first</b>.</p><p>Then paint.</p>",
+    "page.rst": b"Hull\n====\n\nSand *first*.\n\nThen paint.\n",
+    "page.docx": docx(("Heading 1", "Hull"), ("Normal", "Sand first."), ("Normal", "Then paint.")),
+    "page.pdf": pdf([[(72, 700, 12, "Sand first."), (72, 500, 12, "Then paint.")]]),
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_spans_of_a_laid_out_file_are_of_the_text_that_chunk_shows(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    page, chunks, shown = folder / name, tmp_path / "c.jsonl", tmp_path / "shown"
+    page.write_bytes(PAGES[name])
+    assert main(["chunk", str(page), "--representation", "raw", "--text-out", str(shown)]) == 0
+    text = shown.read_text(encoding="utf-8")
+    strings = ["Sand first.", "Then paint."]
+    chunks.write_text(lines_of(*({"doc_id": "page", "text": string} for string in strings)))
+    for texts in (folder, page):
+        rows = spans_of(chunks, texts)
+        assert [text[row["start"] : row["end"]] for row in rows] == strings
+    # The markup and what another program makes of the file are no text of it.
+    chunks.write_text(lines_of({"doc_id": "page", "text": "<b>first</b>"}))
+    capsys.readouterr()
+    assert main(["spans", str(chunks), "--texts", str(folder)]) == 2
+    said = capsys.readouterr().err
+    assert f"`spanwise chunk {page} --representation raw --text-out TEXT` writes" in said
+    assert "iconv" not in said and "c.jsonl: page, chunk 1 of 1 ('<b>first</b>')" in said
+
+
+@pytest.mark.parametrize(("name", "data", "complaint"), [
+    ("a.pptx", b"PK\x03\x04\x00\xff", "no plain text in UTF-8, and none of docx, html, pdf, rst"),
+    ("a", b"caf\xe9", "no plain text in UTF-8"),
+    ("a.wikitext", b"{{infobox}} A is b.", "wikitext is read as text without its markup"),
+    ("a.json", b'{"text": "x"}', "give what was split as JSON lines"),
+    ("a.html", b"<p> </p>", "a.html: no text in it"),
+    ("a.docx", b"PK\x03\x04\x00\xff", "a.docx"),
+    ("a.txt", b"caf\xe9", "not UTF-8 .* iconv"),
+])
+def test_a_file_that_is_no_text_is_refused_without_bad_advice(
+    name: str, data: bytes, complaint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chunks = tmp_path / "c.jsonl"
+    chunks.write_text(lines_of({"doc_id": "a", "text": "x"}))
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / name).write_bytes(data)
+    assert main(["spans", str(chunks), "--texts", str(tmp_path / "texts")]) == 2
+    said = capsys.readouterr().err
+    assert re.search(complaint, said), said
+    assert ("iconv" in said) == name.endswith(".txt")
+
+
+def test_a_wrong_option_is_blamed_on_the_option(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.txt").write_text("one two\none")
+    chunks = tmp_path / "c.jsonl"
+    command = ["spans", str(chunks), "--texts", str(tmp_path / "a.txt")]
+    for rows, more, complaint in (
+        ([{"doc_id": "a", "text": "one"}], ["--whitespace", "any"], "'--whitespace'"),
+        ([{"doc_id": "a", "text": "one"}], ["--overlap", "-1"], "'--overlap'"),
+        ([{"doc_id": "a", "text": "two one"}], [], "`--whitespace collapsed`"),
+        ([{"doc_id": "a", "text": "one"}], [], "(`--overlap`)"),
+    ):
+        chunks.write_text(lines_of(*rows))
+        assert main([*command, *more]) == 2
+        said = capsys.readouterr().err
+        assert complaint in said and ("c.jsonl" in said) == (not more), said
 
 
 @pytest.mark.parametrize(("rows", "complaint"), [

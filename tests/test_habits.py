@@ -11,6 +11,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ import pytest
 import typer
 import yaml
 
+from spanwise import params, profiles
 from spanwise.cli import app, main
 from spanwise.show import OPEN
 
@@ -102,6 +104,16 @@ def test_an_option_that_is_none_is_a_mistake_of_the_person(
     assert "\x1b" not in error and list(tmp_path.iterdir()) == []
 
 
+def test_every_summary_of_a_command_is_whole_on_a_line(said: Said) -> None:
+    groups = {words[:-1] for words in COMMANDS} | {("register",)}
+    for words in groups:
+        out = said(*words, "--help")[1]
+        listed = out.split("Commands:\n")[1].split("\n\n")[0].splitlines()
+        summaries = dict(re.split(r"  +", line.strip(), maxsplit=1) for line in listed)
+        for name, summary in summaries.items():
+            assert len(listed) == len(summaries) and not summary.endswith("..."), (words, name)
+
+
 @pytest.mark.parametrize("arguments", [
     ["score", "--questions", "none", "--chunks", "none", "--run", "none"],
     ["compare", "none.jsonl", "none.jsonl"], ["chunk", "none.md"],
@@ -171,6 +183,120 @@ def test_json_of_show_has_what_the_text_shows(
         rank for rank in firsts if rank
     ]
     assert any(OPEN in row["text"] for row in chunks)
+
+
+@pytest.fixture
+def two_corpora(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Artifacts of `harbour`, which has run, and of `toy`, whose inference has not."""
+    world.build(tmp_path, world.settings())
+    monkeypatch.chdir(tmp_path)
+    settings = yaml.safe_dump(world.settings().model_dump(mode="json"), sort_keys=False)
+    Path("params.yaml").write_text(settings, encoding="utf-8")
+    shutil.rmtree(tmp_path / "artifacts" / "infer" / "toy")
+    return tmp_path
+
+
+def test_a_corpus_that_has_not_run_hides_no_other(two_corpora: Path, said: Said) -> None:
+    code, out, error = said("report", "--json")
+    page = (two_corpora / "reports" / "report.html").read_text(encoding="utf-8")
+    assert code == 0 and set(json.loads(out)) == {"harbour", "over corpora"}
+    assert error == ("note: toy is left out: artifacts/infer/toy/report.json: not there; run "
+                     "`dvc repro`\n")
+    assert "Left out, for it has not run to its end: toy (artifacts/infer/toy/report.json" in page
+    code, out, error = said("report")
+    assert code == 0 and out.startswith("harbour: ") and "toy is left out" in error
+    # The stage leaves none out.
+    for name in ("report.html", "metrics.json"):
+        (two_corpora / "reports" / name).unlink()
+    done = subprocess.run([sys.executable, ROOT / "stages" / "report.py"], capture_output=True,
+                          text=True, check=False)
+    assert done.returncode == 2 and "artifacts/infer/toy/report.json: not there" in done.stderr
+    assert not (two_corpora / "reports" / "metrics.json").exists()
+
+    for stage in ("chunk", "ask", "parse"):
+        shutil.rmtree(two_corpora / "artifacts" / stage / "toy")
+    settings = yaml.safe_load(Path("params.yaml").read_text(encoding="utf-8"))
+    settings["corpora"] = dict(reversed(settings["corpora"].items()))  # toy is looked at first
+    Path("params.yaml").write_text(yaml.safe_dump(settings, sort_keys=False), encoding="utf-8")
+    code, out, _ = said("show", "doc-1-q0", "--json")
+    assert code == 0 and json.loads(out)["corpus"] == "harbour"
+    code, _, error = said("show", "doc-1-q9")
+    assert code == 2 and "did you mean doc-1-q" in error
+    assert "toy was not looked at: artifacts/chunk/toy/report.json: not there; run `dvc" in error
+    shutil.rmtree(two_corpora / "artifacts" / "infer")
+    shutil.rmtree(two_corpora / "artifacts" / "chunk")
+    code, out, error = said("report")
+    assert (code, out) == (2, "") and "no corpus has run to its end; toy: artifacts/" in error
+    code, _, error = said("show", "doc-1-q0")
+    assert code == 2 and error.startswith("error: artifacts/chunk/toy/report.json: not there")
+
+
+def test_json_of_profile_and_fetch_says_what_the_text_says(project: Path, said: Said) -> None:
+    before = (project / "params.yaml").read_bytes()
+    text = said("profile", "study", "--dry-run")
+    found = json.loads(said("profile", "study", "--dry-run", "--json")[1])
+    assert found["difference"] == text[1] and found["written"] is False
+    assert [f"note: {note}" for note in found["notes"]] == text[2].splitlines()
+    assert (project / "params.yaml").read_bytes() == before
+    found = json.loads(said("profile", "study", "--json")[1])
+    assert found["written"] and found["difference"] == text[1]
+    (project / "params.yaml").write_bytes(before)
+    (project / "model").mkdir()
+    (project / "model" / "config.json").write_text("{}", encoding="utf-8")
+    settings = yaml.safe_load(before)
+    settings["embedders"]["minilm"]["model"] = "model"
+    (project / "params.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
+    assert json.loads(said("models", "fetch", "minilm", "--json")[1]) == {"minilm": "model"}
+
+
+# ---------------------------------------------------------------- profiles
+
+
+def test_one_s_own_corpus_with_minilm_alone(project: Path, said: Said) -> None:
+    path = project / "params.yaml"
+    bundled = path.read_text(encoding="utf-8")
+    entry = {"reader": "markdown", "path": "data/notes", "inducer": "segmenter"}
+    path.write_text(profiles.with_corpus("notes", entry), encoding="utf-8")
+    code, out, error = said("profile", "minilm", "--corpus", "nots", "--force")
+    assert (code, out) == (2, "") and "no corpus 'nots'" in error and "handbook, notes" in error
+    code, out, error = said("profile", "minilm", "--corpus", "notes", "--force")
+    assert code == 0 and out.startswith("params.yaml now has minilm's corpora, embedders, ")
+    assert error.splitlines()[:2] == [
+        "note: corpora: handbook is dropped from params.yaml; its data stay in data/handbook",
+        "note: embedders: mpnet is dropped from params.yaml",
+    ]
+    found = params.load()
+    assert list(found.corpora) == ["notes"] and list(found.embedders) == ["minilm"]
+    assert (found.primary.embedder, found.tokens.tokenizer) == ("minilm", "minilm")
+    # Only what is dropped or changed is another line; columns and comments of the rest stay.
+    ours = path.read_text(encoding="utf-8")
+    kept = bundled[bundled.index("rerankers:") :].replace("embedder: mpnet", "embedder: minilm")
+    assert ours.endswith(f"\n\n{kept}")
+    path.write_text(profiles.with_corpus("more", {**entry, "path": "data/more"}), encoding="utf-8")
+    with_more = path.read_text(encoding="utf-8")
+    assert said("profile", "minilm", "--corpus", "notes", "--force")[0] == 0
+    assert path.read_text(encoding="utf-8") == ours != with_more
+    assert said("profile", "minilm", "--force")[0] == 0  # all corpora stay, and nothing changes
+    assert path.read_text(encoding="utf-8") == ours
+
+
+@pytest.mark.parametrize("name", ["study", "real", "tutorial"])
+def test_a_profile_changes_no_line_that_it_does_not_name(
+    project: Path, said: Said, name: str
+) -> None:
+    path = project / "params.yaml"
+    before = path.read_text(encoding="utf-8").splitlines()
+    assert said("profile", name)[0] == 0
+    after = path.read_text(encoding="utf-8").splitlines()
+    named = yaml.safe_load((project / "profiles" / f"{name}.yaml").read_text(encoding="utf-8"))
+    part = ""
+    for line in before:
+        part = found[1] if (found := re.match(r"(\w+):", line)) else part
+        if part not in named:
+            assert line in after, line
+    for line in set(after) - set(before):
+        key = line.split("#")[0].strip().split(":")[0]
+        assert f"{key}:" in (project / "profiles" / f"{name}.yaml").read_text(encoding="utf-8")
 
 
 # ---------------------------------------------------------------- dry runs

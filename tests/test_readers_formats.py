@@ -76,6 +76,14 @@ def test_html_is_what_a_browser_shows() -> None:
     assert (document.raw or "").startswith("The Boat\n\nloose")
 
 
+def test_a_heading_does_not_hold_the_link_to_itself() -> None:
+    page = ('<h1>Boat</h1><h2>Hull <a class="headerlink" href="#hull">¶</a> and keel</h2>'
+            '<ul><li>oak<a class="big headerlink">¶</a> or elm</ul><p><a class="link">Told</a>.')
+    document = read(html.read_if_any, page.encode())
+    assert told(document) == [("h2", "Hull and keel"), ("list", "- oak or elm"),
+                              ("paragraph", "Told.")]
+
+
 @pytest.mark.parametrize(("head", "charset"), [
     ('<meta charset="windows-1251">', "cp1251"),
     ('<meta http-equiv="Content-Type" content="text/html; charset=Shift_JIS">', "shift_jis"),

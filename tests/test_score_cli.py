@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
 import sys
@@ -170,6 +171,43 @@ def test_scoring_then_comparing_is_one_road(
     assert (found["n_questions"], found["excluded"]) == (2, 1)
     assert main(["compare", str(tmp_path / "A"), str(tmp_path / "B"), "--measure", "ndcg@5"]) == 2
     assert "no measure 'ndcg@5'; this line has: cov_ndcg@10" in capsys.readouterr().err
+
+
+def test_distances_in_place_of_scores_are_noted(
+    files: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    tied = "q1 Q0 a-1 0 3.0 t\nq1 Q0 a-2 1 3.0 t\n"    # pyterrier counts ranks from 0
+    for run, apart in (
+        (RUN, 0), (tied, 0), (RUN.replace(" 3 1.0", " 2 1.0"), 0),
+        (RUN.replace(" 3 1.0", " - 1.0"), 0),
+        ("q1 Q0 a-1 1 0.1 t\nq1 Q0 a-2 2 0.4 t\nq2 Q0 b-1 1 1 t\n", 1),
+    ):
+        files["run"].write_text(run)
+        for more in ([], ["--summary"]):
+            assert score(files, *more) == 0
+            notes = [n for n in capsys.readouterr().err.splitlines() if "contradict" in n]
+            assert len(notes) == apart
+            assert not apart or "note: 1 of 2 questions in the run have ranks that" in notes[0]
+
+
+def test_files_that_have_nothing_to_do_with_each_other_are_refused(
+    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files["run"].write_text(RUN.replace("q1 ", "1 "))
+    assert score(files) == 2
+    assert "run.file: none of its 1 questions is in " in (said := capsys.readouterr().err)
+    assert "whose first is 'q1'" in said
+    files["run"].write_bytes(gzip.compress(RUN.encode()))
+    assert score(files) == 2
+    assert "run.file: compressed by gzip; unpack it first" in capsys.readouterr().err
+    a = put_scores(tmp_path / "a", {"q1": ("d", 1.0)})
+    b = put_scores(tmp_path / "b", {"q2": ("d", 1.0)})
+    assert main(["compare", str(a), str(b), "--measure", "mrr"]) == 2
+    said = capsys.readouterr().err
+    assert "have no question in common (their first are 'q1' and 'q2')" in said
+    b = put_scores(tmp_path / "b", {"q1": ("other", 1.0)})
+    assert main(["compare", str(a), str(b), "--measure", "mrr"]) == 2
+    assert "question 'q1' is of document 'd' in A and 'other' in B" in capsys.readouterr().err
 
 
 def test_the_command_line_starts_without_heavy_rooms() -> None:

@@ -6,7 +6,7 @@ import io
 import json
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,8 @@ REPLACED = ("corpora", "embedders", "rerankers")
 """Mappings that a profile replaces whole; of every other part it changes the keys that it names."""
 
 SOURCES = {
-    "markdown": ".md files with manifest.yaml and questions.yaml (or .jsonl)",
-    "text": ".txt files with manifest.yaml and questions.yaml (or .jsonl)",
+    "markdown": ".md files with questions.yaml (or .jsonl)",
+    "text": ".txt files with questions.yaml (or .jsonl)",
     "qasper": "QASPER's official .json files",
     "mediawiki": "a MediaWiki XML dump (.xml or .xml.bz2)",
     "chroma": "Chroma's evaluation set: corpora/*.md and questions_df.csv",
@@ -55,50 +55,60 @@ class Plan:
         after = self.text.splitlines(keepends=True)
         return "".join(unified_diff(before, after, str(self.path), f"{self.path} (planned)"))
 
+    def as_json(self, written: bool) -> str:
+        """The plan as one JSON object."""
+        return json.dumps({
+            "changed": list(self.changed), "notes": list(self.notes),
+            "difference": self.difference(), "written": written,
+        }, indent=1, ensure_ascii=False)
+
     def write(self) -> None:
         """Write the file: it appears whole or not at all."""
         schemas.write_text(self.path, self.text)
 
 
 def plan(
-    name: str, force: bool = False, path: Path = Path("params.yaml"), folder: Path = FOLDER
+    name: str, force: bool = False, path: Path = Path("params.yaml"), folder: Path = FOLDER,
+    corpora: Sequence[str] = (),
 ) -> Plan:
-    """What a profile would make of params.yaml.
+    """What a profile would make of params.yaml. Lines that it does not change stay as they are.
 
-    force:  even if the file has changes that git has not kept; outside a repository nobody asks.
-    raises: ParamsError for an unknown profile, a file that is no YAML mapping, an outcome that is
-            no study, or uncommitted changes without `force`.
+    force:   even if the file has changes that git has not kept; outside a repository nobody asks.
+    corpora: of the outcome, that alone stay; none for all.
+    raises:  ParamsError for an unknown profile or corpus, a file that is no YAML mapping, an
+             outcome that is no study, or uncommitted changes without `force`.
     """
-    from ruamel.yaml import YAML
-
     if not path.exists():
         raise ParamsError(f"{path}: not found; run spanwise in the project's root")
     known = sorted(file.stem for file in folder.glob("*.yaml"))
     if name not in known:
         there = ", ".join(known) or "none"
         raise ParamsError(f"no profile {name!r} in {folder}/; there are {there}")
-    yaml = YAML()
-    yaml.preserve_quotes = True
-    yaml.width = 100
-    settings, changes = _read(yaml, path), _read(yaml, folder / f"{name}.yaml")
+    settings, changes = _read(path), _read(folder / f"{name}.yaml")
+    before = path.read_text(encoding="utf-8")
     changed = tuple(changes)
     dropped = []
+    if corpora:
+        all_of = changes if "corpora" in changes else settings
+        dropped += _keep_corpora(all_of.get("corpora"), corpora, path, name)
+        changed = ("corpora", *(part for part in changed if part != "corpora"))
     for part in REPLACED:
-        if part in changes:
+        if part in changes and _plain(changes[part]) == _plain(settings.get(part)):
+            changes.pop(part)  # what is there already keeps its comments
+        elif part in changes:
             dropped += _dropped(part, settings.get(part), changes[part])
             if not settings.get(part):  # what stands behind an empty mapping is kept by its key
                 settings.ca.items.pop(part, None)
             settings[part] = changes.pop(part)
     _merge(settings, changes)
-    buffer = io.StringIO()
-    yaml.dump(settings, buffer)
     outcome = params.from_mapping(_plain(settings), f"{path} with profile {name}")
     if not force and _uncommitted(path):
         raise ParamsError(
             f"{path} has uncommitted changes, which could not be had back; commit them first, "
             "or give --force"
         )
-    return Plan(path, changed, (*dropped, *_missing(outcome, path.parent)), buffer.getvalue())
+    notes = (*dropped, *_missing(outcome, path.parent))
+    return Plan(path, changed, notes, _as_laid_out(before, settings))
 
 
 def with_corpus(
@@ -112,18 +122,13 @@ def with_corpus(
     raises: ParamsError for a file that is no study, with the corpus or without, and for a name that
             is there already.
     """
-    from ruamel.yaml import YAML
-
     before = params.load(path)
     if name in before.corpora:
         raise ParamsError(
             f"{path}: a corpus {name!r} is there already, at {before.corpora[name].path}; take "
             "another name, or that entry and its folder out"
         )
-    yaml = YAML()
-    yaml.preserve_quotes = True
-    yaml.width = 100
-    settings = _read(yaml, path)
+    settings = _read(path)
     wanted = _plain(settings)
     wanted["corpora"][name] = {
         key: dict(value) if isinstance(value, Mapping) else value for key, value in entry.items()
@@ -133,9 +138,7 @@ def with_corpus(
     if _reads_as(text, wanted):
         return text
     settings["corpora"][name] = wanted["corpora"][name]
-    buffer = io.StringIO()
-    yaml.dump(settings, buffer)
-    return buffer.getvalue()
+    return _as_laid_out(path.read_text(encoding="utf-8"), settings)
 
 
 def _below(text: str, settings: Any, name: str, entry: Mapping[str, Any]) -> str:
@@ -165,12 +168,67 @@ def _scalar(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _reads_as(text: str, wanted: Any) -> bool:
+def _as_laid_out(before: str, settings: Any) -> str:
+    """The settings as a text in which lines that did not change stand as they stood.
+
+    ruamel keeps comments, but not columns. What it makes of the former text tells which lines of
+    the new one are changes and which differ in their layout alone.
+    """
+    from difflib import SequenceMatcher
+
+    made = _dumped(settings)
+    old, plain, new = (
+        text.splitlines(keepends=True) for text in (before, _dumped(_yaml().load(before)), made)
+    )
+    if len(old) != len(plain):
+        return made
+    lines: list[str] = []
+    for kind, i, j, a, b in SequenceMatcher(None, plain, new, autojunk=False).get_opcodes():
+        lines += old[i:j] if kind == "equal" else new[a:b]
+    text = "".join(lines)
+    for part in re.findall(r"\n\n(\w+):", before):  # ruamel keeps a blank line by what it follows
+        text = re.sub(rf"(?<!\n)\n{part}:", f"\n\n{part}:", text)
+    return text if _reads_as(text, _plain(settings)) else made
+
+
+def _keep_corpora(found: Any, wanted: Sequence[str], path: Path, profile: str) -> list[str]:
+    """Take all other corpora out of a mapping, a line for each.
+
+    raises: ParamsError for a corpus that is not there.
+    """
+    there = list(found) if isinstance(found, dict) else []
+    if unknown := [name for name in wanted if name not in there]:
+        raise ParamsError(
+            f"no corpus {unknown[0]!r} in {path} with profile {profile}; there are "
+            f"{', '.join(there) or 'none'}: add yours with `spanwise add NAME PATH` first"
+        )
+    lines = _dropped("corpora", found, dict.fromkeys(wanted))
+    for name in there:
+        if name not in wanted:
+            del found[name]
+    return lines
+
+
+def _yaml() -> Any:
     from ruamel.yaml import YAML
+
+    yaml = YAML()
+    yaml.preserve_quotes = True
+    yaml.width = 10_000  # no line is folded
+    return yaml
+
+
+def _dumped(settings: Any) -> str:
+    buffer = io.StringIO()
+    _yaml().dump(settings, buffer)
+    return buffer.getvalue()
+
+
+def _reads_as(text: str, wanted: Any) -> bool:
     from ruamel.yaml.error import YAMLError
 
     try:
-        return bool(_plain(YAML().load(text)) == wanted)
+        return bool(_plain(_yaml().load(text)) == wanted)
     except YAMLError:
         return False
 
@@ -213,12 +271,12 @@ def _uncommitted(path: Path) -> bool:
     return found.returncode == 0 and bool(found.stdout.strip())
 
 
-def _read(yaml: Any, path: Path) -> Any:
+def _read(path: Path) -> Any:
     """A YAML mapping with its comments."""
     from ruamel.yaml.error import YAMLError
 
     try:
-        found = yaml.load(path.read_text(encoding="utf-8"))
+        found = _yaml().load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, YAMLError) as error:
         raise ParamsError(f"{path}: no YAML in UTF-8: {error}") from None
     if not isinstance(found, dict):

@@ -345,7 +345,10 @@ def read(path: Path, schema: Schema) -> pa.Table:
     raises: InputError if the file is missing or is not such a table.
     """
     if not path.exists():
-        raise InputError(f"{path}: no such table; run `dvc repro` (or `dvc pull --allow-missing`)")
+        raise InputError(
+            f"{path}: no such table; run `dvc repro` (or `dvc pull --allow-missing`; `make pull` "
+            "for the bundled corpus)"
+        )
     found = pq.read_table(path, partitioning=None)
     check(schema, found, str(path))
     return found
@@ -355,6 +358,26 @@ def write_text(path: Path, text: str) -> None:
     """Write UTF-8 text so that the file appears whole or not at all."""
     with whole(path) as scratch:
         scratch.write_text(text, encoding="utf-8", newline="\n")
+
+
+def write_out(out: Path, text: str, inputs: Iterable[Path], option: str = "--out") -> None:
+    """Write what a person asked for at a place of their choice, whole or not at all.
+
+    inputs: files and folders that must not be written over.
+    option: what the place was given as.
+    raises: InputError if the place is an input, is no regular file or cannot be written.
+    """
+    for path in inputs:
+        if out.exists() and path.exists() and out.samefile(path):
+            raise InputError(f"{option} {out} is an input; name another file")
+    if out.exists() and not out.is_file():
+        raise InputError(f"{option} {out} is no regular file; name a file")
+    try:
+        write_text(out, text)
+    except OSError as error:
+        raise InputError(
+            f"{option} {out}: cannot be written ({error.strerror}); name another place"
+        ) from None
 
 
 @contextmanager

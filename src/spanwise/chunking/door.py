@@ -14,7 +14,6 @@ from spanwise.chunking.units import blocks, sections, windows
 from spanwise.documents.model import Document, document_id
 from spanwise.errors import InputError, MarkupError
 from spanwise.params import ChunkingSettings
-from spanwise.schemas import write_text
 from spanwise.spans import Span
 from spanwise.structure.native import native_tree
 from spanwise.text.tokens import Tokenizer
@@ -187,21 +186,3 @@ def text_out(texts: dict[str, str]) -> str:
         (text,) = texts.values()
         return text
     return as_lines([{"doc_id": doc_id, "text": text} for doc_id, text in texts.items()])
-
-
-def write_text_out(path: Path, texts: dict[str, str], source: Path) -> None:
-    """Write the text that the offsets index; the file appears whole or not at all.
-
-    source: the file that was chunked, which must not be written over.
-    raises: InputError if the place cannot be written.
-    """
-    if path.exists() and path.samefile(source):
-        raise InputError(f"--text-out {path} is the file that is chunked; name another file")
-    if path.exists() and not path.is_file():
-        raise InputError(f"--text-out {path} is no regular file; name a file")
-    try:
-        write_text(path, text_out(texts))
-    except OSError as error:
-        raise InputError(
-            f"--text-out {path}: cannot be written ({error.strerror}); name another place"
-        ) from None

@@ -16,6 +16,7 @@ from difflib import get_close_matches
 from functools import cache
 from itertools import accumulate, pairwise
 from numbers import Integral
+from pathlib import PurePosixPath
 from typing import Any
 
 from spanwise.chunking.chunks import Chunk
@@ -103,8 +104,8 @@ def cutter(name: str, its: ExternalSettings) -> Cutter:
             items = None if isinstance(given, str | bytes | Mapping) else list(given)
         except Exception as error:
             raise ChunkError(
-                f"{here}: {its.callable} failed: {type(error).__name__}: {error}; mend `args`, or "
-                "leave the document out"
+                f"{here}: {its.callable} failed: {type(error).__name__}: {error}; mend `args` or "
+                "`method`, or leave the document out"
             ) from error
         if items is None:
             raise ChunkError(
@@ -180,7 +181,13 @@ def _held(where: str, its: ExternalSettings, module: Any) -> None:
 @cache  # all of what is installed is read for a module that is named otherwise
 def installed(package: str) -> str | None:
     """The version of the distribution that a module comes from, None if it comes from none."""
-    top = package.partition(".")[0]
+    top, dot, _ = package.partition(".")
+    if dot:  # several distributions may share the top, as LlamaIndex's do
+        inside = PurePosixPath(*package.split("."))
+        for name in sorted(set(importlib.metadata.packages_distributions().get(top, ()))):
+            files = importlib.metadata.files(name) or ()
+            if any(inside in f.parents or f == inside.with_suffix(".py") for f in files):
+                return importlib.metadata.version(name)
     try:
         return importlib.metadata.version(top)
     except importlib.metadata.PackageNotFoundError:
@@ -235,6 +242,11 @@ def _edges(item: Any, where: str) -> tuple[Any, Any]:
 def _span(item: Any, text: str, where: str) -> Span:
     """A chunk's span, held against the text."""
     start, end = _edges(item, where)
+    if start is None or end is None:
+        raise ChunkError(
+            f"{where}: offsets {start} and {end}, the splitter did not find its own chunk; say "
+            "`gives: strings`, which finds it or says why not"
+        )
     if not all(isinstance(e, Integral) and not isinstance(e, bool) for e in (start, end)):
         raise ChunkError(
             f"{where}: offsets {shown(start)} and {shown(end)}; expected whole numbers of code "

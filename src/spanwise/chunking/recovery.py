@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from unicodedata import normalize
 
 from spanwise.errors import AmbiguousChunk, ChunkError
 from spanwise.spans import Span
@@ -17,6 +18,21 @@ from spanwise.spans import Span
 WHITESPACE = ("exact", "collapsed")
 LISTED = 5
 """Places of an ambiguous chunk that its error lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """What a person writes to set the two settings, where the strings were given."""
+
+    collapsed: str
+    overlap: str
+
+
+SETTINGS = Hints("whitespace: collapsed", "overlap")
+"""In an entry of `external` in params.yaml."""
+
+OPTIONS = Hints("--whitespace collapsed", "--overlap")
+"""On the command line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +89,7 @@ def _collapsed(text: str) -> _Reading:
 
 def recover(
     text: str, strings: Sequence[str], where: str, whitespace: str = "exact",
-    overlap: int | None = None,
+    overlap: int | None = None, hints: Hints = SETTINGS,
 ) -> list[Span]:
     """The spans of chunks in a text, from their strings.
 
@@ -85,6 +101,10 @@ def recover(
     the only one if and only if both are equal; and any occurrence between a chunk's two extremes is
     its place in some alignment (earliest before it, latest behind it).
 
+    A splitter that changes white space could make of one place's text what stands at another. So
+    an alignment is taken only if there is no second one when white space does not count, whatever
+    `whitespace` is; every alignment of `exact` is one of those too, its outer white space aside.
+
     text:       of the document, in which offsets count code points.
     strings:    every chunk, in the order of the text.
     where:      names the document in messages.
@@ -92,24 +112,37 @@ def recover(
                 white space. `collapsed`: any run of white space stands for any other; a span begins
                 and ends with what is none.
     overlap:    code points that a chunk may share with the one before it; None: any number.
+    hints:      what messages call the two settings.
     returns:    a span for each string.
     raises:     ChunkError for a string that is empty, is not in the text, or not in this order;
                 AmbiguousChunk where a second alignment exists, with the places of the first chunk
                 that has several.
     """
     if whitespace not in WHITESPACE:
-        raise ChunkError(
-            f"{where}: whitespace {whitespace!r}: expected one of {', '.join(WHITESPACE)}"
-        )
+        raise ChunkError(f"whitespace {whitespace!r}: expected one of {', '.join(WHITESPACE)}")
     if overlap is not None and overlap < 0:
-        raise ChunkError(f"{where}: overlap {overlap}: expected at least 0 code points")
-    reading = _Reading(text) if whitespace == "exact" else _collapsed(text)
+        raise ChunkError(f"overlap {overlap}: expected at least 0 code points")
+    chunks = [
+        _Chunk(where, number, len(strings), string, hints)
+        for number, string in enumerate(strings, 1)
+    ]
+    bare = _collapsed(text)
+    if whitespace == "collapsed":
+        return _only(bare, text, chunks, overlap, collapsed=True)
+    found = _only(_Reading(text), text, chunks, overlap, collapsed=False)
+    _only(bare, text, chunks, overlap, collapsed=True)
+    return found
+
+
+def _only(
+    reading: _Reading, text: str, chunks: Sequence[_Chunk], overlap: int | None, *, collapsed: bool
+) -> list[Span]:
+    """The one alignment in one reading of the text."""
     sought: list[str] = []
     earliest: list[Span] = []
     low = 0
-    for number, string in enumerate(strings, 1):
-        chunk = _Chunk(where, number, len(strings), string)
-        one, found = _first(reading, string, low, whitespace, chunk)
+    for chunk in chunks:
+        one, found = _first(reading, low, collapsed, chunk)
         if found is None:
             raise ChunkError(_late(reading, text, one, low, chunk, earliest[-1], overlap))
         sought.append(one)
@@ -122,12 +155,9 @@ def recover(
         assert last is not None  # the earliest alignment is within the same bounds
         latest.append(last)
         high, end = last.start, None if overlap is None else last.start + overlap
-    for number, (early, late) in enumerate(zip(earliest, reversed(latest), strict=True), 1):
+    for chunk, one, early, late in zip(chunks, sought, earliest, reversed(latest), strict=True):
         if early != late:
-            chunk = _Chunk(where, number, len(strings), strings[number - 1])
-            raise AmbiguousChunk(
-                _ambiguous(reading, text, sought[number - 1], early, late, chunk)
-            )
+            raise AmbiguousChunk(_ambiguous(reading, text, one, early, late, chunk))
     return earliest
 
 
@@ -139,6 +169,7 @@ class _Chunk:
     number: int
     of: int
     string: object
+    hints: Hints
 
     def __str__(self) -> str:
         return f"{self.where}, chunk {self.number} of {self.of} ({shown(self.string)})"
@@ -151,9 +182,13 @@ def shown(value: object) -> str:
 
 
 def _first(
-    reading: _Reading, string: object, low: int, whitespace: str, chunk: _Chunk
+    reading: _Reading, low: int, white: bool, chunk: _Chunk
 ) -> tuple[str, Span | None]:
-    """What is looked for in place of a chunk's string, and its first occurrence from `low` on."""
+    """What is looked for in place of a chunk's string, and its first occurrence from `low` on.
+
+    white: any run of white space stands for any other.
+    """
+    string = chunk.string
     if not isinstance(string, str):
         raise ChunkError(f"{chunk}: {type(string).__name__}, expected a string")
     core = string.strip()
@@ -161,21 +196,24 @@ def _first(
         raise ChunkError(
             f"{chunk}: it holds no text, so it has no place of its own; leave such chunks out"
         )
-    if whitespace == "collapsed":
-        core = collapsed(core)
-    for form in (string, core) if whitespace == "exact" else (core,):
+    for form in (collapsed(core),) if white else (string, core):
         # Looked for from `low` first: a whole text would be read for each chunk.
         if (found := reading.first(form, low)) or form in reading.text:
             return form, found
-    raise ChunkError(_missing(reading, core, whitespace, chunk))
+    raise ChunkError(_missing(reading, collapsed(core) if white else core, white, chunk))
 
 
-def _missing(reading: _Reading, core: str, whitespace: str, chunk: _Chunk) -> str:
+def _missing(reading: _Reading, core: str, white: bool, chunk: _Chunk) -> str:
     """Why a string that is nowhere in the text cannot be placed: where they part."""
-    if whitespace == "exact" and collapsed(core) in collapsed(reading.text):
+    if not white and collapsed(core) in collapsed(reading.text):
         return (
-            f"{chunk}: it differs from the document's text in white space; say `whitespace: "
-            "collapsed`, which takes any run of it for any other"
+            f"{chunk}: it differs from the document's text in white space; say "
+            f"`{chunk.hints.collapsed}`, which takes any run of it for any other"
+        )
+    if normalize("NFC", core) in normalize("NFC", reading.text):
+        return (
+            f"{chunk}: it differs from the document's text in how accents and the like are written "
+            "(Unicode normalisation); give the text that was split, or split this one as it is"
         )
     low, high = 0, len(core)  # the longest beginning that occurs, by halving
     while low < high:
@@ -212,7 +250,7 @@ def _late(
     return (
         f"{chunk}: its last place is {_place(text, last)}, but chunk {chunk.number - 1} {bound}; "
         "give all chunks in the order of the text"
-        + ("" if overlap is None else ", or allow a larger overlap")
+        + ("" if overlap is None else f", or allow a larger `{chunk.hints.overlap}`")
     )
 
 
@@ -229,9 +267,9 @@ def _ambiguous(
     listed = ", ".join(_place(text, place) for place in places)
     return (
         f"{chunk}: ambiguous, it can stand at {listed}{', and others' if more else ''} or "
-        f"{_place(text, late)}, with every other chunk in order; the strings do not tell which. "
-        "Take a splitter that gives offsets, or say how many code points neighbouring chunks "
-        "share at most (`overlap`)"
+        f"{_place(text, late)}, with every other chunk in order; white space aside, the strings "
+        "do not tell which. Take a splitter that gives offsets, or say how many code points "
+        f"neighbouring chunks share at most (`{chunk.hints.overlap}`)"
     )
 
 

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from spanwise.chunking.recovery import recover
+from spanwise.chunking.door import FORMATS, LAID_OUT
+from spanwise.chunking.recovery import OPTIONS, recover
 from spanwise.documents.model import document_id
-from spanwise.errors import ChunkError, InputError
-from spanwise.schemas import write_text
+from spanwise.errors import AmbiguousChunk, ChunkError, DecodingError
+from spanwise.spans import Span
 from spanwise.text.decoding import read_text
 from spanwise.text.lists import Item, read_list
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A document's text. file: which it is no text of but what a reader lays out, else None."""
+
+    text: str
+    file: Path | None = None
 
 
 def spans_of(
@@ -22,8 +31,9 @@ def spans_of(
 
     chunks:     JSON lines `doc_id text`, each document's chunks in the order of its text; further
                 keys stay. Without a `chunk_id` a chunk is called by its place.
-    texts:      a folder of text files named after the documents, JSON lines `doc_id text`, or the
-                one text of a file about one document.
+    texts:      a folder of files named after the documents, JSON lines `doc_id text`, or the one
+                file of chunks about one document. The text of .rst, .html, .pdf and .docx is what
+                their readers lay out, `raw` of a corpus; of any other file, the file itself.
     whitespace, overlap: as `recover` takes them.
     raises:     ChunkError with file, line and key, or with the chunk that has no place or several.
     """
@@ -40,7 +50,7 @@ def spans_of(
     bodies = _texts(texts, list(held))
     found: list[dict[str, Any]] = [{} for _ in items]
     for doc_id, places in held.items():
-        spans = recover(
+        spans = _recovered(
             bodies[doc_id], [items[place].fields["text"] for place in places],
             f"{chunks}: {doc_id}", whitespace, overlap,
         )
@@ -67,26 +77,21 @@ def spans_of(
     return found
 
 
-def write_spans(out: Path, rows: list[dict[str, Any]], inputs: tuple[Path, ...]) -> None:
-    """Write rows as JSON lines; the file appears whole or not at all.
-
-    inputs: files that must not be written over.
-    raises: InputError if the place cannot be written.
-    """
-    for path in inputs:
-        if out.exists() and path.exists() and out.samefile(path):
-            raise InputError(f"--out {out} is an input; name another file")
-    if out.exists() and not out.is_file():
-        raise InputError(f"--out {out} is no regular file; name a file")
+def _recovered(
+    body: _Text, strings: list[str], where: str, whitespace: str, overlap: int | None
+) -> list[Span]:
     try:
-        write_text(out, as_lines(rows))
-    except OSError as error:
-        raise InputError(f"--out {out}: cannot be written ({error.strerror})") from None
-
-
-def as_lines(rows: list[dict[str, Any]]) -> str:
-    """Rows as JSON lines."""
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        return recover(body.text, strings, where, whitespace, overlap, OPTIONS)
+    except AmbiguousChunk:
+        raise
+    except ChunkError as error:
+        if body.file is None:
+            raise
+        raise ChunkError(
+            f"{error}. The text of {body.file} is what `spanwise chunk {body.file} "
+            "--representation raw --text-out TEXT` writes, not its markup or another program's "
+            "reading: split that, or give what was split as JSON lines (doc_id, text)"
+        ) from None
 
 
 def _items(path: Path) -> list[Item]:
@@ -103,15 +108,15 @@ def _string(item: Item, key: str) -> str:
     return value
 
 
-def _texts(path: Path, wanted: list[str]) -> Mapping[str, str]:
+def _texts(path: Path, wanted: list[str]) -> Mapping[str, _Text]:
     """The text of each document that chunks are of."""
     if path.suffix == ".jsonl":
-        found: dict[str, str] = {}
+        found: dict[str, _Text] = {}
         for item in _items(path):
             doc_id = _string(item, "doc_id")
             if doc_id in found:
                 raise ChunkError(f"{item.where}: document {doc_id!r} stands twice; keep one")
-            found[doc_id] = _string(item, "text")
+            found[doc_id] = _Text(_string(item, "text"))
     elif path.is_dir():
         found = _named(path, wanted)
     elif len(wanted) > 1:
@@ -120,14 +125,40 @@ def _texts(path: Path, wanted: list[str]) -> Mapping[str, str]:
             "JSON lines of doc_id and text"
         )
     else:
-        found = {wanted[0]: read_text(path).text}
+        found = {wanted[0]: _text(path)}
     for doc_id in wanted:
         if doc_id not in found:
             raise ChunkError(f"{path}: no text of {doc_id!r}, which chunks are of; add it")
     return found
 
 
-def _named(folder: Path, wanted: list[str]) -> dict[str, str]:
+def _text(path: Path) -> _Text:
+    """The text of one file, as a corpus has it as `raw`."""
+    kind = FORMATS.get(path.suffix.lower())
+    if kind in LAID_OUT:
+        from spanwise.corpora.folder import read_file
+
+        document, _, _ = read_file(path, "text", kind=kind)
+        if document is None or document.raw is None:
+            raise ChunkError(f"{path}: no text in it; expected at least one paragraph")
+        return _Text(document.raw, path)
+    if kind in ("wikitext", "qasper"):
+        raise ChunkError(
+            f"{path}: {kind} is read as text without its markup, and the file itself is no text "
+            "that a corpus has; give what was split as JSON lines (doc_id, text)"
+        )
+    try:
+        return _Text(read_text(path).text)
+    except DecodingError:
+        if kind is not None:
+            raise
+        raise ChunkError(  # a .pptx or .epub that is converted is spoilt
+            f"{path}: no plain text in UTF-8, and none of {', '.join(sorted(LAID_OUT))}, which are "
+            "read too; give what was split as JSON lines (doc_id, text)"
+        ) from None
+
+
+def _named(folder: Path, wanted: list[str]) -> dict[str, _Text]:
     """The text of the one file that each document is named after, with its suffix or without."""
     files: dict[str, list[Path]] = {}
     for path in sorted(p for p in folder.rglob("*") if p.is_file()):
@@ -150,5 +181,5 @@ def _named(folder: Path, wanted: list[str]) -> dict[str, str]:
                 f"{folder}: {' and '.join(p.name for p in mine)} are both named after document "
                 f"{doc_id!r}; call it by its whole name in the chunks, e.g. {mine[0].name}"
             )
-        found[doc_id] = read_text(mine[0]).text
+        found[doc_id] = _text(mine[0])
     return found

@@ -10,11 +10,11 @@ import sys
 from collections.abc import Sequence
 
 # Each of these puts its commands on the app.
-from spanwise.cli import corpora, looking, protocol, retrievers, weights
+from spanwise.cli import corpora, looking, protocol, remotes, retrievers, weights
 from spanwise.cli.shared import app
 from spanwise.errors import SpanwiseError
 
-__all__ = ["app", "corpora", "looking", "main", "protocol", "retrievers", "weights"]
+__all__ = ["app", "corpora", "looking", "main", "protocol", "remotes", "retrievers", "weights"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -34,13 +34,19 @@ def ask(
     seed: Annotated[
         int | None, typer.Option(min=0, help="Seed of the spans of a worksheet.")
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be asked and written; do neither.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make a corpus's questions as params.yaml says, or let people write them; print the funnel."""
+    """Make a corpus's questions, or let people write them.
+
+    They are made as params.yaml says; the funnel of what was written is printed.
+    """
     from spanwise import params
     from spanwise.writing import door
 
-    said = door.asked(params.load(), name, worksheet, out, per_type, seed)
+    said = door.asked(params.load(), name, worksheet, out, per_type, seed, dry_run)
     typer.echo(said.as_json() if as_json else said.text)
     for note in said.notes:
         typer.echo(f"note: {note}", err=True)
@@ -55,10 +61,15 @@ def add(
         typer.Option(help="A .jsonl, .csv or .yaml file, or `written`: by the language model."),
     ] = None,
     reader: Annotated[
-        str | None, typer.Option(help="Who reads it; else as its files tell.")
+        str | None,
+        typer.Option(
+            metavar="<markdown|text|folder|qasper|mediawiki|chroma|beir|snippets>",
+            help="Who reads it; else as its files tell.",
+        ),
     ] = None,
     inducer: Annotated[
-        str, typer.Option(help="segmenter (no language model), hybrid or llm.")
+        str,
+        typer.Option(metavar="<segmenter|hybrid|llm>", help="segmenter needs no language model."),
     ] = "segmenter",
     option: Annotated[
         list[str] | None, typer.Option(metavar="KEY=VALUE", help="Of the reader; repeat it.")
@@ -79,15 +90,23 @@ def add(
     skip: Annotated[
         bool, typer.Option("--skip", help="Leave out files that cannot be read, each named.")
     ] = False,
+    docling: Annotated[
+        str | None,
+        typer.Option(metavar="KINDS", help="Turn these into Markdown first, by your own docling: "
+                                           "pdf,docx,pptx,xlsx,html,odt,epub, or all.")
+    ] = None,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Take your own documents and questions in as a corpus: copied, tracked, in params.yaml."""
-    from spanwise.adding import door
+    """Take your own documents and questions in as a corpus.
+
+    They are copied, tracked by DVC and entered in params.yaml, all of it or nothing.
+    """
+    from spanwise.adding import converted, door
 
     made = door.plan(door.Wish(
         name, path, questions, reader, inducer, demonstration, units, contexts,
-        door.options_of(option or []), remote, skip,
+        door.options_of(option or []), remote, skip, converted.suffixes_of(docling),
     ))
     for note in made.notes:
         typer.echo(f"note: {note}", err=True)
@@ -107,9 +126,10 @@ def doctor(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check machine, models, server, remotes and corpora before a run; exit code 1 for a problem.
+    """Check machine, models, server, remotes and corpora.
 
-    It says what is left to compute, and about how long that takes here. No model runs.
+    Exit code 1 for a problem. It says what is left to compute, and about how long that takes
+    here. No model runs.
     """
     from spanwise import params
     from spanwise.doctor import door
@@ -133,7 +153,9 @@ def sweep(
         int, typer.Option(min=1, help="Processes; with one the sweep repeats itself exactly.")
     ] = 1,
     embedder: Annotated[
-        str | None, typer.Option(help="Of params.yaml, or bm25; never the primary cell's.")
+        str | None,
+        typer.Option(help="Of params.yaml, or bm25; never the primary cell's. With --show: only "
+                          "its trials.")
     ] = None,
     show: Annotated[
         bool, typer.Option("--show", help="Print what an earlier call found, and run nothing.")
@@ -143,7 +165,10 @@ def sweep(
     ] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Explore sizes, depths and routing on a corpus's own documents for it; all exploratory."""
+    """Explore sizes, depths and routing apart from the study.
+
+    Trials run on documents that the corpus has for that alone, and all of it is exploratory.
+    """
     from spanwise import params
     from spanwise.sweep import door
 
@@ -151,9 +176,9 @@ def sweep(
     if show:
         said = door.show(settings, corpus, embedder)
     else:
-        said = door.sweep(settings, corpus, trials, workers, embedder)
-    typer.echo(said.as_json() if as_json else said.text)
-    for note in said.notes:
+        said = [door.sweep(settings, corpus, trials, workers, embedder)]
+    typer.echo(door.as_json(said) if as_json else "\n\n".join(one.text for one in said))
+    for note in dict.fromkeys(note for one in said for note in one.notes):
         typer.echo(f"note: {note}", err=True)
     if track and not show:
         from spanwise.tracking import track_sweeps
@@ -162,27 +187,40 @@ def sweep(
         typer.echo(f"note: {done.added} runs added to MLflow, {done.kept} kept", err=True)
 
 
-@app.command(epilog="Example: spanwise profile study --dry-run")
+@app.command(epilog="Example: spanwise profile minilm --corpus notes --dry-run")
 def profile(
     name: Annotated[
         str,
         typer.Argument(help="A file of profiles/, without .yaml.", autocompletion=profiles_begun),
     ],
+    corpus: Annotated[
+        list[str] | None,
+        typer.Option(help="Keep this corpus alone; repeat it.", autocompletion=names_in("corpora")),
+    ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Even if params.yaml has uncommitted changes.")
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what would change, and write nothing.")
     ] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Apply a whole set-up to params.yaml: `study` is the published one."""
+    """Apply a whole set-up of profiles/ to params.yaml.
+
+    `study` is the published one, `minilm` your own corpus on a small machine. Comments and lines
+    that it does not change stay.
+    """
     from spanwise import profiles
 
-    planned = profiles.plan(name, force or dry_run)
+    planned = profiles.plan(name, force or dry_run, corpora=corpus or [])
     for note in planned.notes:
         typer.echo(f"note: {note}", err=True)
-    if dry_run:
+    told = planned.as_json(not dry_run) if as_json else None
+    if not dry_run:
+        planned.write()
+    if told is not None:
+        typer.echo(told)
+    elif dry_run:
         typer.echo(planned.difference(), nl=False)
-        return
-    planned.write()
-    typer.echo(f"params.yaml now has {name}'s {', '.join(planned.changed)}; run `dvc repro`")
+    else:
+        typer.echo(f"params.yaml now has {name}'s {', '.join(planned.changed)}; run `dvc repro`")

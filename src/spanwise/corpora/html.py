@@ -1,6 +1,7 @@
 """HTML to documents, by lxml: what a browser shows as text, headings kept.
 
-Left out are scripts, styles, templates, navigation (`nav`), graphics and form controls. White space
+Left out are scripts, styles, templates, navigation (`nav`), links of headings to themselves (class
+`headerlink`, as Sphinx and MkDocs write them), graphics and form controls. White space
 closes up as in a browser, but for `pre`. A list, a table and a `pre` are one paragraph each; a list
 or table that holds headings or code only lays out a page, and what is in it stands for itself.
 """
@@ -143,7 +144,7 @@ class _Walk:
 
     def _child(self, child: Any, kind: str, depth: int) -> None:
         name = child.tag if isinstance(child.tag, str) else "script"
-        if name in _SILENT:
+        if _silent(child):
             if name == "nav":
                 self.linear.counts["HTML navigation blocks left out"] += 1
         elif name == "br":
@@ -176,6 +177,12 @@ class _Walk:
         self.linear.paragraph(text, kind)
 
 
+def _silent(node: Any) -> bool:
+    """Whether a node is left out with all that it holds."""
+    return not isinstance(node.tag, str) or node.tag in _SILENT or (
+        node.tag == "a" and "headerlink" in node.get("class", "").split())
+
+
 def _lays_out(element: Any) -> bool:
     """Whether a list or table holds what a list or table of data does not."""
     return any(True for _ in element.iter("h1", "h2", "h3", "h4", "h5", "h6", "pre"))
@@ -189,7 +196,7 @@ def _texts(element: Any) -> Iterator[str]:
         if tail:
             yield node.tail or ""
             continue
-        if not isinstance(node.tag, str) or node.tag in _SILENT:
+        if _silent(node):
             continue
         if node.tag == "br":
             yield "\v"

@@ -139,6 +139,10 @@ class Answers:
             self._fetch(missing)
         return [self._held[k] if k in self._held else self._failed[k] for k in keys]
 
+    def kept(self, request: Request) -> Answer | None:
+        """The answer that is kept, or None; nothing is asked."""
+        return self._held.get(key(self.settings, request))
+
     def report(self) -> dict[str, Any]:
         """Counts of what was asked in this block, the same whether it was kept or computed."""
         found = [self._held.get(k) or self._failed[k] for k in self._asked

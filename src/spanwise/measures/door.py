@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from spanwise.errors import InputError
+import numpy as np
+
+from spanwise.errors import RunError
 from spanwise.measures.evaluate import Evaluator, Scores
-from spanwise.measures.files import read_chunks, read_questions, score_lines
-from spanwise.measures.trec import read_run
-from spanwise.schemas import write_text
+from spanwise.measures.files import read_chunks, read_questions
+from spanwise.measures.trec import ranked, read_run
 
 MEANING = {
     "questions": "questions",
@@ -26,28 +27,37 @@ MEANING = {
 def score_files(questions: Path, chunks: Path, run: Path) -> Scores:
     """Score a TREC run against questions and chunks given as JSON lines.
 
-    raises: InputError (QuestionError, RunError, DecodingError) that names file and line.
+    raises: InputError (QuestionError, RunError, DecodingError) that names file and line; RunError
+            for a run that ranks for none of the questions, though it ranks.
     """
     units = read_chunks(chunks)
     gold = read_questions(questions, units)
-    return Evaluator(gold, units).evaluate(read_run(run, gold, units))
+    ranking = read_run(run, gold, units)
+    if ranking.strangers and not len(ranking.questions):
+        raise RunError(
+            f"{run}: none of its {ranking.strangers} questions is in {questions}, whose first is "
+            f"{gold.question_ids[0].as_py()!r}; write the ids of the questions into the run"
+        )
+    return Evaluator(gold, units).evaluate(ranking)
 
 
-def write_scores(out: Path, scores: Scores, inputs: tuple[Path, ...] = ()) -> None:
-    """Write scores as JSON lines; the file appears whole or not at all.
+def rank_notes(run: Path) -> list[str]:
+    """One line if the ranks of a run order chunks otherwise than its scores, else none.
 
-    inputs: files that must not be written over.
-    raises: InputError if the place cannot be written.
+    Distances that were written as scores do so, and would be scored upside down unseen. Ranks that
+    are no numbers order nothing.
     """
-    for path in inputs:
-        if out.exists() and path.exists() and out.samefile(path):
-            raise InputError(f"--out {out} is an input; name another file")
-    if out.exists() and not out.is_file():
-        raise InputError(f"--out {out} is no regular file; name a file")
-    try:
-        write_text(out, score_lines(scores))
-    except OSError as error:
-        raise InputError(f"--out {out}: cannot be written ({error.strerror})") from None
+    names, ranks, scores = ranked(run)
+    order = np.lexsort((-scores, ranks, names))
+    names, scores = names[order], scores[order]
+    apart = np.unique(names[1:][(np.diff(names) == 0) & (np.diff(scores) > 0)])
+    if not len(apart):
+        return []
+    return [
+        f"{len(apart)} of {len(np.unique(names))} questions in the run have ranks that contradict "
+        "their scores: chunks are ordered by score, the highest first, and ranks are ignored; "
+        "negate distances"
+    ]
 
 
 def notes(scores: Scores) -> list[str]:

@@ -19,14 +19,17 @@ from spanwise.measures.evaluate import Scores
 def content(path: Path) -> bytes:
     """The bytes of an input file.
 
-    raises: InputError if it cannot be read.
+    raises: InputError if it cannot be read or is compressed.
     """
     try:
-        return path.read_bytes()
+        data = path.read_bytes()
     except OSError as error:
         raise InputError(
             f"{path}: cannot be read ({error.strerror}); give an existing file"
         ) from None
+    if data.startswith(b"\x1f\x8b"):
+        raise InputError(f"{path}: compressed by gzip; unpack it first, `gunzip -k {path}`")
+    return data
 
 
 def objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

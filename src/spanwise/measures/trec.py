@@ -6,12 +6,13 @@ put right what can be (tabs, runs of blanks, lone CRs) and to name the line of w
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import csv
 
@@ -70,8 +71,34 @@ def read_run(path: Path, gold: Gold, chunks: Chunks) -> Ranking:
     return Ranking(questions, units, strangers)
 
 
-def _split(data: bytes) -> pa.Table | None:
-    """Columns question, chunk and score, or None if some line does not have them."""
+def ranked(path: Path) -> tuple[Ints, NDArray[np.float64], NDArray[np.float64]]:
+    """What a run's lines say of order: question as a number, rank and score, each of shape (n,).
+
+    Lines whose rank or score is no number are left out.
+    """
+    data = content(path)
+    if data.strip() and (table := _split(data, ("question", "rank", "score"))) is not None:
+        names = pc.dictionary_encode(table["question"]).combine_chunks().indices
+        return (
+            names.to_numpy().astype(np.int64), table["rank"].to_numpy(), table["score"].to_numpy()
+        )
+    numbers: dict[bytes, int] = {}
+    rows: list[tuple[int, float, float]] = []
+    for line in data.splitlines():
+        fields = line.split()
+        try:
+            row = float(fields[3]), float(fields[4])
+        except (IndexError, ValueError):
+            continue
+        rows.append((numbers.setdefault(fields[0], len(numbers)), *row))
+    columns = np.array(rows, dtype=np.float64).reshape(-1, 3).T
+    return columns[0].astype(np.int64), columns[1], columns[2]
+
+
+def _split(
+    data: bytes, columns: Sequence[str] = ("question", "chunk", "score")
+) -> pa.Table | None:
+    """Some columns of a run, or None if some line does not have them."""
     if not data.strip():
         text = pa.array([], pa.string())
         return pa.table({"question": text, "chunk": text, "score": pa.array([], pa.float64())})
@@ -82,9 +109,10 @@ def _split(data: bytes) -> pa.Table | None:
             csv.ReadOptions(column_names=list(_FIELDS), use_threads=False),
             csv.ParseOptions(delimiter=" ", quote_char=False, double_quote=False),
             csv.ConvertOptions(
-                include_columns=["question", "chunk", "score"],
+                include_columns=list(columns),
                 column_types={
-                    "question": pa.string(), "chunk": pa.string(), "score": pa.float64()
+                    "question": pa.string(), "chunk": pa.string(), "rank": pa.float64(),
+                    "score": pa.float64(),
                 },
                 null_values=[],
             ),

@@ -94,7 +94,8 @@ def ensure(model: str) -> Path:
         f"{model}: it is not on this machine and cannot be fetched:\n  "
         + "\n  ".join(reasons)
         + f"\ncopy its folder to {assembled(model)} (or name the folder in params.yaml), or "
-        "restore the vectors that need it with `dvc pull --allow-missing`"
+        "restore the vectors that need it with `dvc pull --allow-missing` (`make pull` for the "
+        "bundled corpus)"
     )
 
 

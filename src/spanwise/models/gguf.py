@@ -43,7 +43,8 @@ GGUFS: dict[str, Gguf] = {
 
 WITHOUT_GGUF = (
     "set server.base_url in params.yaml to a server that has the model, or restore its answers "
-    "with `dvc pull --allow-missing`, or do without: `contexts: false`, `inducer: segmenter`, "
+    "with `dvc pull --allow-missing` (`make pull` for the bundled corpus), or do without: "
+    "`contexts: false`, `inducer: segmenter`, "
     "`questions` from a file"
 )
 """What to do where no language model can run."""

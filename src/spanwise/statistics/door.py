@@ -44,15 +44,22 @@ def compare_files(
 ) -> list[Contrast]:
     """One family of contrasts of one measure; a file in several pairs is read once.
 
-    raises: InputError that names file and line, or the question two files disagree about.
+    raises: InputError that names file and line, the question two files disagree about, or two
+            files without a question in common.
     """
     from spanwise.measures.files import read_scores
 
     columns: dict[Path, Column] = {}
-    for _, a, b in pairs:
+    for name, a, b in pairs:
         for path in (a, b):
             if path not in columns:
                 columns[path] = read_scores(path, measure)
+        if columns[a].keys().isdisjoint(columns[b]):
+            raise InputError(
+                f"{name}: {a} and {b} have no question in common (their first are "
+                f"{next(iter(columns[a]))!r} and {next(iter(columns[b]))!r}); score both runs with "
+                "the same questions"
+            )
     return infer([pair(name, columns[a], columns[b]) for name, a, b in pairs], iterations, seed)
 
 

@@ -9,5 +9,6 @@
     balance     which survivors become the corpus's questions
     worksheet   sheets for people, and question files without the documents' text
     asking      one corpus: its questions, whoever wrote them
+    rehearsal   what asking would take; nothing is asked
     door        `spanwise ask`
 """

@@ -95,7 +95,7 @@ def ask(found: Parsed, params: Params, folder: Path) -> Asked:
     if corpus.questions is not None:
         require_none(found, params)
     if corpus.questions != "written":
-        made = _without_model(found, params)
+        made = without_model(found, params)
         forget(folder)  # not before: a mistaken setting that is refused costs no answer
         return made
     with answering(settings_of(params), folder) as answers:
@@ -116,7 +116,11 @@ def make(name: str, params: Params, quiet: bool = False) -> Asked:
     return made
 
 
-def _without_model(found: Parsed, params: Params) -> Asked:
+def without_model(found: Parsed, params: Params) -> Asked:
+    """The questions that the corpus brings, or those of its question file; nothing is written.
+
+    raises: as `authored`.
+    """
     corpus = params.corpus(found.name)
     if corpus.questions is not None:
         return authored(found, Path(corpus.questions), params.writing)

@@ -13,10 +13,21 @@ from typing import Any
 from spanwise import layout, schemas
 from spanwise.corpora.readers import document_files
 from spanwise.errors import InputError, QuestionError
+from spanwise.llm.client import settings_of
 from spanwise.params import Params, WritingSettings
 from spanwise.text.lists import read_list
-from spanwise.writing.asking import Parsed, drawn, judged, limits, make, parsed, require_none
+from spanwise.writing.asking import (
+    Parsed,
+    drawn,
+    judged,
+    limits,
+    make,
+    parsed,
+    require_none,
+    without_model,
+)
 from spanwise.writing.funnel import Record
+from spanwise.writing.rehearsal import rehearse
 from spanwise.writing.sampling import TYPES
 from spanwise.writing.worksheet import (
     Entry,
@@ -29,6 +40,8 @@ from spanwise.writing.worksheet import (
 
 QUESTIONS = Path("questions")
 """The folder of question files, which the stage `ask` depends on."""
+
+_DRY = "Nothing was asked and nothing written: this was a dry run."
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +59,7 @@ class Said:
 
 def asked(
     params: Params, name: str, worksheet: Path | None, out: Path | None, per_type: int | None,
-    seed: int | None,
+    seed: int | None, dry_run: bool = False,
 ) -> Said:
     """Do what the stage `ask` does; or draw a worksheet, or take one back where it is there.
 
@@ -54,6 +67,7 @@ def asked(
     out:            the question file that it becomes [questions/NAME.jsonl; a question file in
                     questions/ stays what it is].
     per_type, seed: of the spans that a worksheet has, instead of those in params.yaml.
+    dry_run:        say what would be asked or written; ask nothing and write nothing.
     raises:         InputError for options that do not fit together; what asking and reading raise.
     """
     params.corpus(name)
@@ -64,50 +78,94 @@ def asked(
                 f"{', '.join(wrong)}: only with --worksheet; what `dvc repro ask` draws is set "
                 "under `writing` in params.yaml"
             )
-        return _stage(params, name)
+        return _rehearsed(params, name) if dry_run else _stage(params, name)
     found = parsed(name)
     require_none(found, params)
     if worksheet.exists():
         own = out or _question_file(worksheet) or QUESTIONS / f"{name}.jsonl"
-        said = _taken(params, found, worksheet, own)
+        said = _taken(params, found, worksheet, own, dry_run)
         unused = [option for option, value in (("--per-type", per_type), ("--seed", seed))
                   if value is not None]
         notes = (f"{worksheet} is drawn already; {', '.join(unused)} not used",) if unused else ()
         return Said(said.text, said.data, (*said.notes, *notes))
     changes = {k: v for k, v in (("per_type", per_type), ("seed", seed)) if v is not None}
     settings = params.writing.model_copy(update=changes)
-    return _drawn(found, settings, worksheet, _source(params, name))
+    return _drawn(found, settings, worksheet, _source(params, name), dry_run)
 
 
 def _stage(params: Params, name: str) -> Said:
     report = make(name, params, quiet=True).report
+    return Said("\n".join(_told(name, report)), {"corpus": name, **report})
+
+
+def _rehearsed(params: Params, name: str) -> Said:
+    """What `_stage` would ask, or what it would leave where no model is asked."""
+    found = parsed(name)
+    source = params.corpus(name).questions
+    if source is not None:
+        require_none(found, params)
+    if source != "written":
+        report = without_model(found, params).report
+        lines = [*_told(name, report), "", f"no language model is asked. {_DRY}"]
+        return Said("\n".join(lines), {"corpus": name, "dry_run": True, **report})
+    its = rehearse(found, params.writing, settings_of(params), layout.stage("ask", name))
+    where = f"at {its.server}" if its.server else "on a server that would be started here"
+    passages = ", ".join(f"{n} {kind}" for kind, n in its.passages.items())
+    time = (
+        "nothing is left to ask" if not its.to_ask
+        else "a server's pace is its own: its time is not known here" if its.seconds is None
+        else f"about {max(1, round(its.seconds / 60))} min on two cores"
+    )
+    lines = [
+        f"{name}: {its.model}, {where}",
+        f"{sum(its.passages.values())} passages of {its.documents} of {len(found.documents)} "
+        f"documents: {passages}",
+        f"{its.kept} answers are kept already, about {its.to_ask} requests are left (a wording of "
+        "no use is asked for once more, one that does not pass is not paraphrased)",
+        time, _DRY,
+    ]
+    return Said("\n".join(lines), {
+        "corpus": name, "dry_run": True, "origin": "written", "documents": len(found.documents),
+        "documents_asked_about": its.documents, "passages": its.passages,
+        "could not be drawn": its.missing, "model": its.model, "server": its.server,
+        "answers_kept": its.kept, "requests_left": its.to_ask, "seconds": its.seconds,
+    })
+
+
+def _told(name: str, report: Mapping[str, Any]) -> list[str]:
     lines = [f"{name}: {report['questions']} questions, {report['origin']}"]
     if "funnel" in report:
         lines += ["", *_funnel_lines(report)]
     else:
         lines += [f"{n:>7}  {kind}" for kind, n in report["questions by type"].items()]
-    return Said("\n".join(lines), {"corpus": name, **report})
+    return lines
 
 
-def _drawn(found: Parsed, settings: WritingSettings, path: Path, source: Source) -> Said:
+def _drawn(
+    found: Parsed, settings: WritingSettings, path: Path, source: Source, dry_run: bool
+) -> Said:
     """Draw the spans and write the worksheet."""
     if path.suffix not in (".yaml", ".yml"):
         raise InputError(f"--worksheet {path}: a worksheet is YAML; name it FILE.yaml")
     spans = drawn(found, settings)
-    schemas.write_text(path, write_worksheet(spans.samples, source, limits(settings)))
+    if not dry_run:
+        schemas.write_text(path, write_worksheet(spans.samples, source, limits(settings)))
     counts: dict[str, int] = {kind: sum(s.type == kind for s in spans.samples) for kind in TYPES}
     missing: dict[str, int] = {kind: spans.missing[kind] for kind in TYPES}
     rows = {"drawn": counts, "could not be drawn": missing}
     lines = [
-        f"{path} written: {len(spans.samples)} samples of "
+        f"{path} {'would be ' if dry_run else ''}written: {len(spans.samples)} samples of "
         f"{len({s.doc_id for s in spans.samples})} documents", "",
         *_table({step: {**row, "all": sum(row.values())} for step, row in rows.items()}), "",
-        f"Fill it in and run `spanwise ask {found.name} --worksheet {path}` again.",
+        _DRY if dry_run
+        else f"Fill it in and run `spanwise ask {found.name} --worksheet {path}` again.",
     ]
-    return Said("\n".join(lines), {"corpus": found.name, "worksheet": str(path), **rows})
+    return Said("\n".join(lines), {
+        "corpus": found.name, "worksheet": str(path), "dry_run": dry_run, **rows,
+    })
 
 
-def _taken(params: Params, found: Parsed, path: Path, out: Path) -> Said:
+def _taken(params: Params, found: Parsed, path: Path, out: Path, dry_run: bool) -> Said:
     """Read a filled worksheet through both rounds and write its question file.
 
     A question file that is its own is left as it is: it may have more than this corpus knows of.
@@ -122,17 +180,19 @@ def _taken(params: Params, found: Parsed, path: Path, out: Path) -> Said:
     settings = params.writing
     records = sheet.records(limits(settings))
     finals, report = judged(records, settings, sheet)
-    if not same:
+    if not same and not dry_run:
         schemas.write_text(where, write_questions(sheet))
     rejected = list(_rejected(sheet.entries, records, settings))
     lines = [*_funnel_lines(report)]
     if rejected:
         lines += ["", f"{len(rejected)} rejected:"]
         lines += [f"  {r['id']}: {r['reason']}\n    {r['wording']}" for r in rejected]
-    done = "read" if same else "written"
+    done = "read" if same else "would be written" if dry_run else "written"
     lines += ["", f"{where} {done}; {len(finals)} of its questions are used."]
     entry = f"questions: {where.as_posix()}"
-    if params.corpus(found.name).questions == where.as_posix():
+    if dry_run:
+        lines.append(_DRY)
+    elif params.corpus(found.name).questions == where.as_posix():
         lines.append("params.yaml names it already: run `dvc repro`.")
     elif finals:
         lines.append(
@@ -147,7 +207,7 @@ def _taken(params: Params, found: Parsed, path: Path, out: Path) -> Said:
         notes += (f"{path} was drawn for corpus {sheet.source.corpus!r}; its spans fit",)
     return Said("\n".join(lines), {
         "corpus": found.name, "worksheet": str(path), "question_file": where.as_posix(),
-        "params": entry, **report, "rejected": rejected,
+        "params": entry, "dry_run": dry_run, **report, "rejected": rejected,
     }, notes)
 
 

@@ -385,6 +385,9 @@ def test_the_terminal_has_a_line_for_each_contrast(harbour: CorpusRecord, root: 
         assert line.endswith("  confirmatory")
     assert lines[2].split()[-2:] == ["absent", "absent"]
     assert "C1: Not answered. A1: no contexts" in first
+    # A difference from the placebo alone would read as a gain of the path.
+    assert ("C2: against no path: " in " ".join(first.split())) == (" difference " in lines[3])
+    assert any(" difference " in line for line in lines[3:6])
     used = " ".join(first.split()).partition("To use: ")[2]
     assert used.startswith("G3 (native chunks, heading path to depth 3), until more is known of")
     assert "demonstration" not in first

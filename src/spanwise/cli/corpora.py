@@ -17,41 +17,6 @@ ParsedCorpus = Annotated[
 ]
 
 
-@app.command(epilog="Example: spanwise ask notes --worksheet notes.yaml")
-def ask(
-    name: ParsedCorpus,
-    worksheet: Annotated[
-        Path | None,
-        typer.Option(help="Draw spans into this YAML file; once filled in, take it back."),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Question file to make; else questions/NAME.jsonl."),
-    ] = None,
-    per_type: Annotated[
-        int | None, typer.Option(min=1, help="Spans of each type in a document of a worksheet.")
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(min=0, help="Seed of the spans of a worksheet.")
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be asked and written; do neither.")
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Make a corpus's questions, or let people write them.
-
-    They are made as params.yaml says; the funnel of what was written is printed.
-    """
-    from spanwise import params
-    from spanwise.writing import door
-
-    said = door.asked(params.load(), name, worksheet, out, per_type, seed, dry_run)
-    typer.echo(said.as_json() if as_json else said.text)
-    for note in said.notes:
-        typer.echo(f"note: {note}", err=True)
-
-
 @app.command(epilog="Example: spanwise add notes ~/notes --questions ~/notes-questions.csv")
 def add(
     name: Annotated[str, typer.Argument(help="Of the new corpus: lower-case letters, digits, -.")],
@@ -113,6 +78,41 @@ def add(
     if not dry_run:
         door.carry_out(made)
     typer.echo(made.as_json(not dry_run) if as_json else made.shown(not dry_run))
+
+
+@app.command(epilog="Example: spanwise ask notes --worksheet notes.yaml")
+def ask(
+    name: ParsedCorpus,
+    worksheet: Annotated[
+        Path | None,
+        typer.Option(help="Draw spans into this YAML file; once filled in, take it back."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Question file to make; else questions/NAME.jsonl."),
+    ] = None,
+    per_type: Annotated[
+        int | None, typer.Option(min=1, help="Spans of each type in a document of a worksheet.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Seed of the spans of a worksheet.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be asked and written; do neither.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make a corpus's questions, or let people write them.
+
+    They are made as params.yaml says; the funnel of what was written is printed.
+    """
+    from spanwise import params
+    from spanwise.writing import door
+
+    said = door.asked(params.load(), name, worksheet, out, per_type, seed, dry_run)
+    typer.echo(said.as_json() if as_json else said.text)
+    for note in said.notes:
+        typer.echo(f"note: {note}", err=True)
 
 
 @app.command(epilog="Examples: spanwise doctor && dvc repro; spanwise doctor --deep --dry-run")

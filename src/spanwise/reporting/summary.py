@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from spanwise import layout
 from spanwise.params import Params
@@ -13,7 +13,7 @@ from spanwise.reporting.diagnose import diagnose
 from spanwise.reporting.gather import CorpusRecord
 from spanwise.reporting.judgement import ZERO
 from spanwise.reporting.markup import esc, figure, listed, many, standing, tag
-from spanwise.reporting.verdict import Sentence, best
+from spanwise.reporting.verdict import Sentence, apart, best, contrast_rows
 
 DEMONSTRATION = (
     "A demonstration. This corpus was written to contain the very traps that the study looks for. "
@@ -29,8 +29,10 @@ def short(
     cell: whose contrasts are told; answers: its contrasts in params.yaml's order.
     """
     of = f"Means of {tables.TITLES[params.primary.measure]} in cell {cell_name(cell)}"
+    steps = {row["name"]: apart(record, row, params)
+             for row in contrast_rows(record, params, cell) if row["delta"] is not None}
     lines = [
-        ("Found", _found(answers)),
+        ("Found", _found(answers, steps)),
         ("Open", _open(answers, params)),
         ("Use", tag("p", esc(take(record, params, cell))) + tag(
             "p", f"{esc(best(record, params, cell))} {standing('exploratory')} "
@@ -42,13 +44,22 @@ def short(
     ), class_="short")
 
 
-def _found(answers: Sequence[Sentence]) -> str:
-    """Contrasts whose answer is no doubt, each with its standing."""
+def _found(answers: Sequence[Sentence], steps: Mapping[str, str | None]) -> str:
+    """Contrasts whose answer is no doubt, each with its standing.
+
+    steps: what stands behind a contrast with a placebo, by its name: without it a gain over harm
+           would read as a gain.
+    """
     known = [said for said in answers if said.state in ("difference", "both", "equivalent")]
     if not known:
         return tag("p", "No contrast shows a difference or its absence.")
-    return "".join(tag("p", esc(f"{said.name}: {said.answer}") + (
-        f" {standing(said.standing)}" if said.standing else "")) for said in known)
+    told = ""
+    for said in known:
+        label = f" {standing(said.standing)}" if said.standing else ""
+        told += tag("p", esc(f"{said.name}: {said.answer}") + label)
+        if behind := steps.get(said.name):
+            told += tag("p", f"{esc(behind)} {standing('exploratory')}", class_="figures")
+    return told
 
 
 def _open(answers: Sequence[Sentence], params: Params) -> str:

@@ -13,7 +13,7 @@ from spanwise.reporting.gather import CorpusRecord
 from spanwise.reporting.judgement import judge
 from spanwise.reporting.markup import NONE, called, interval, probability, signed
 from spanwise.reporting.summary import DEMONSTRATION, take
-from spanwise.reporting.verdict import contrast_rows, primary_cell, told
+from spanwise.reporting.verdict import apart, contrast_rows, primary_cell, told
 
 HEADS = ("", "asks", "difference", "95% interval", "Holm p", "verdict", "standing")
 
@@ -50,6 +50,8 @@ def _corpus(record: CorpusRecord, params: Params) -> str:
         if says.state == "absent" or says.reason is not None:
             notes.append(f"{row['name']}: {said.answer}")
         notes += [f"{row['name']}: {doubt}." for doubt in said.doubts]
+        if says.state in ("difference", "both") and (behind := apart(record, row, params)):
+            notes.append(f"{row['name']}: {behind[0].lower()}{behind[1:]} Exploratory.")
     notes.append(f"To use: {take(record, params, cell)} An order of means, no test.")
     if record.differences:
         told_here = "; ".join(str(deviation(why)) for why in record.differences[:SHOWN])

@@ -125,6 +125,9 @@ def test_anchors_that_name_no_one_place(anchor: object, parts: list[str]) -> Non
     ("e\u0301 \u00e9", {"quote": "\u00e9"}, "\u00e9"),
     ("e\u0301a e\u0301b", {"quote": "\u00e9", "occurrence": 2}, "e\u0301"),
     ("x e\u0301 y u\u0308.", {"from": "\u00e9", "to": "\u00fc"}, "e\u0301 y u\u0308"),
+    # The end is the next one, though a later one is exact; and one inside `from` hides none.
+    ("in a cafe\u0301, a caf\u00e9", {"from": "in", "to": "caf\u00e9"}, "in a cafe\u0301"),
+    ("\u00e9 in x e\u0301", {"from": "\u00e9 in", "to": "\u00e9"}, "\u00e9 in x e\u0301"),
     ("x e\u0301 y", {"start": 2, "end": 4, "quote": "\u00e9"}, "e\u0301"),
 ])
 def test_words_are_the_same_up_to_normalization(text: str, anchor: object, expected: str) -> None:

@@ -108,7 +108,7 @@ def test_a_corpus_with_questions_keeps_them_and_their_digest() -> None:
     report = layout.read_report(layout.stage("parse", "notes") / "report.json")
     assert told() == {
         "origin": "given", "questions": 2, "questions by type": {"no-answer": 1, "untyped": 1},
-        "digests": {"questions": report["study"]["digests"]["questions"]},
+        "digests": report["study"]["digests"],
     }
     settings = yaml.safe_load(Path("params.yaml").read_text(encoding="utf-8"))
     settings["corpora"]["notes"]["reader"] = "qasper"

@@ -30,7 +30,7 @@ COMMANDS = (
     "export", "score", "compare", "chunk", "spans", "show", "models", "models list",
     "models fetch", "ask",
     "register", "register make", "register show", "register check", "register amend",
-    "add", "sweep", "profile", "report", "ui", "doctor",
+    "remote", "remote check", "remote mend", "add", "sweep", "profile", "report", "ui", "doctor",
 )
 SERVE = place.serve
 Said = Callable[..., tuple[int, str, str]]
@@ -364,7 +364,7 @@ def test_register_needs_a_parsed_corpus_and_a_commit_and_a_reason_to_amend(
     code, _, error = said("register")
     assert code == 2 and f"artifacts/ask/handbook/report.json: {mend}" in error
     layout.write_report(layout.stage("ask", "handbook") / "report.json",
-                        {"origin": "given", "digests": {"questions": "q1"}})
+                        {"origin": "given", "digests": digests})
     code, _, error = said("register")  # no repository at all
     assert code == 2 and "commit first" in error and not file.exists()
     git(project, "init", "-q")

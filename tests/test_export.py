@@ -115,3 +115,15 @@ def test_a_corpus_that_cannot_be_handed_out_says_why(toy: Path, said: Said) -> N
     (toy / "artifacts" / "ask" / "toy" / "questions.parquet").unlink()
     code, _, error = said("export", "toy")
     assert code == 2 and "questions.parquet: no such table; run `dvc repro`" in error
+
+
+def test_questions_about_texts_that_are_gone_are_not_handed_out(toy: Path, said: Said) -> None:
+    """Evidence of the older text would stand elsewhere in the new one, and nobody would see."""
+    keel = toy / "data" / "toy" / "keel.md"
+    keel.write_text(f"A word before it.\n\n{KEEL}")
+    runpy.run_path(str(ROOT / "stages" / "parse.py"))["main"]("toy")
+    code, _, error = said("export", "toy")
+    assert code == 2 and "about other documents than those of" in error
+    assert "run `dvc repro ask@toy`" in error
+    runpy.run_path(str(ROOT / "stages" / "ask.py"))["main"]("toy")
+    assert said("export", "toy")[0] == 0

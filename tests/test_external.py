@@ -607,6 +607,7 @@ def test_a_wrong_option_is_blamed_on_the_option(
     ([{"doc_id": "a", "text": "one", "start": 0}], "`start` stands there already"),
     ([{"doc_id": "a", "text": "one", "chunk_id": "x y"}], "expected text without white space"),
     ([{"doc_id": "z", "text": "one"}], "no file is named after document 'z'; expected z.txt"),
+    ([{"doc_id": "my c", "text": "one"}], "'my c' is called 'my%20c' here, after my c.md"),
     ([{"doc_id": "b", "text": "one"}], "b.md and b.txt are both named after document 'b'"),
     ([{"doc_id": "a", "text": ""}], r"c.jsonl: a, chunk 1 of 1 \(''\): it holds no text"),
     ([{"doc_id": "a", "text": "four"}], "does not occur in the document's text"),
@@ -617,7 +618,9 @@ def test_a_wrong_option_is_blamed_on_the_option(
 def test_a_wrong_file_of_chunks_ends_with_its_place(
     rows: list[dict[str, Any]], complaint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name, text in (("a.md", "one two"), ("b.md", "one"), ("b.txt", "one")):
+    for name, text in (
+        ("a.md", "one two"), ("b.md", "one"), ("b.txt", "one"), ("my c.md", "one"),
+    ):
         (tmp_path / name).write_text(text)
     path = tmp_path / "c.jsonl"
     path.write_text(lines_of(*rows))

@@ -33,8 +33,10 @@ def export(name: str, representation: str | None = None) -> Exported:
     representation: the text that offsets count code points of, `raw` (a file's own text, or what
                     its reader lays out) or `body` (without headings), which the study searches
                     [raw where every question has evidence on it].
-    raises:         InputError if the corpus has no such text, or has not been asked.
+    raises:         InputError if the corpus has no such text, has not been asked, or was asked
+                    about other texts.
     """
+    layout.digests(name)  # refuses questions about other texts than those of `parse`
     asked = load_questions(layout.stage("ask", name)).to_pylist()
     rows = [row for row in asked if row["excluded"] is None]
     documents = load_documents(layout.parse(name))

@@ -81,6 +81,27 @@ def read_report(path: Path, mend: str = "dvc repro") -> dict[str, Any]:
     return found
 
 
+def digests(corpus: str, mend: str = "dvc repro") -> dict[str, str]:
+    """SHA-256 of a corpus's documents, and of the questions that were asked about these documents.
+
+    mend:   the command that makes both.
+    raises: InputError if `parse` or `ask` has not run, or if `parse` has left other documents since
+            `ask` ran: evidence would be offsets into texts that are gone.
+    """
+    parsed = read_report(stage("parse", corpus) / "report.json", mend)
+    asked = read_report(stage("ask", corpus) / "report.json", mend)
+    found = {
+        "documents": parsed["study"]["digests"]["documents"],
+        "questions": asked["digests"]["questions"],
+    }
+    if asked["digests"].get("documents") != found["documents"]:
+        raise InputError(
+            f"{stage('ask', corpus)}: its questions were asked about other documents than those of "
+            f"{parse(corpus)}; run `dvc repro ask@{corpus}`"
+        )
+    return found
+
+
 def _lines(report: Mapping[str, Any], indent: str) -> list[str]:
     lines = []
     for name, value in report.items():

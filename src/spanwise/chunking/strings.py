@@ -171,6 +171,11 @@ def _named(folder: Path, wanted: list[str]) -> dict[str, _Text]:
     found = {}
     for doc_id in wanted:
         mine = files.get(doc_id, [])
+        if not mine and (ours := files.get(document_id(doc_id))):
+            raise ChunkError(
+                f"{folder}: document {doc_id!r} is called {document_id(doc_id)!r} here, after "
+                f"{ours[0].name}; call it so in the chunks"
+            )
         if not mine:
             raise ChunkError(
                 f"{folder}: no file is named after document {doc_id!r}; expected {doc_id}.txt, "

@@ -21,7 +21,7 @@ from urllib.parse import unquote
 
 from spanwise.documents.model import Document, sha256
 from spanwise.errors import AnchorError
-from spanwise.questions.equivalent import occurrences, places, same
+from spanwise.questions.equivalent import ends, occurrences, places, same
 from spanwise.spans import Span
 from spanwise.text.lists import unknown_keys
 
@@ -140,7 +140,7 @@ def locate(anchor: Anchor, text: str, name: str) -> Span:
     assert anchor.since is not None and anchor.until is not None
     since = _place(text, anchor.since, anchor.occurrence, name, "from")
     # `to` may be the end of `from` itself, but never ends before it.
-    for until in places(text[since.start :], anchor.until):
+    for until in ends(text[since.start :], anchor.until):
         if since.start + until.end >= since.end:
             return Span(since.start, since.start + until.end)
     raise AnchorError(

@@ -10,7 +10,8 @@ source: Unicode Standard Annex #15 (canonical equivalence; NFC, NFD).
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from functools import lru_cache
 from unicodedata import combining, normalize
 from urllib.parse import unquote
 
@@ -39,16 +40,33 @@ def places(text: str, quote: str) -> list[Span]:
     """The spans of `text` that hold `quote`: exact ones, or where there are none equivalent ones.
 
     quote:   not empty.
-    returns: spans in code points of `text`, in ascending order; each begins and ends where
-             normalization joins nothing, so that no letter is parted from its accent.
+    returns: spans in code points of `text`, in ascending order. Exact ones are as they were typed;
+             an equivalent one begins and ends where normalization joins nothing, so that no letter
+             is parted from its accent.
 
     >>> places("cafe\\u0301 open", "caf\\u00e9")
     [Span(start=0, end=5)]
     """
     exact = [Span(at, at + len(quote)) for at in occurrences(text, quote)]
+    return exact or _equivalent(text, quote)
+
+
+def ends(text: str, quote: str) -> list[Span]:
+    """The spans of `text` that hold `quote`, exact or equivalent, by where they end.
+
+    For the end of a passage, which is the next one, however it is encoded.
+    """
+    exact = [Span(at, at + len(quote)) for at in occurrences(text, quote)]
+    if len(exact) < len(occurrences(normalize("NFD", text), normalize("NFD", quote))):
+        exact += _equivalent(text, quote)
+    return sorted(set(exact), key=lambda span: (span.end, span.start))
+
+
+def _equivalent(text: str, quote: str) -> list[Span]:
+    """The spans that hold what is canonically equivalent to `quote`, parting no letter."""
     wanted = normalize("NFD", quote)
-    if exact or wanted not in normalize("NFD", text):
-        return exact
+    if wanted not in normalize("NFD", text):
+        return []
     starts = _starts(text)
     ends = [*starts[1:], len(text)]
     pieces = [normalize("NFD", text[a:b]) for a, b in zip(starts, ends, strict=True)]
@@ -81,8 +99,20 @@ def named(name: str, known: Collection[str]) -> str | None:
     for exact in (document_id(name), name):
         if exact in known:
             return exact
-    alike = [one for one in known if same(unquote(one), unquote(name))]
-    return alike[0] if len(alike) == 1 else None
+    return _alike(tuple(known)).get(normalize("NFC", unquote(name)))
+
+
+@lru_cache(maxsize=4)
+def _alike(known: tuple[str, ...]) -> Mapping[str, str | None]:
+    """Ids by what they are called, normalized; None where several are called so.
+
+    Kept, because every question of a corpus asks it.
+    """
+    found: dict[str, str | None] = {}
+    for one in known:
+        name = normalize("NFC", unquote(one))
+        found[name] = None if name in found else one
+    return found
 
 
 def _starts(text: str) -> list[int]:

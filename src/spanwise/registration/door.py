@@ -21,16 +21,8 @@ ASKED = "dvc repro parse ask"
 
 
 def digests_of(corpus: str) -> dict[str, str]:
-    """SHA-256 of a corpus's documents and of the questions that are asked about them.
-
-    raises: InputError if `parse` or `ask` has not run.
-    """
-    parsed = layout.read_report(layout.stage("parse", corpus) / "report.json", ASKED)
-    asked = layout.read_report(layout.stage("ask", corpus) / "report.json", ASKED)
-    return {
-        "documents": parsed["study"]["digests"]["documents"],
-        "questions": asked["digests"]["questions"],
-    }
+    """`layout.digests`, with the command for whoever registers."""
+    return layout.digests(corpus, ASKED)
 
 
 def documents_of(corpus: str) -> int | None:

@@ -74,14 +74,18 @@ def sweep(
     with tqdm(total=wanted, desc=f"sweep {corpus}", unit="trial", disable=None) as bar:
         journal = run(plan, wanted, workers, bar.update)
     measure = settings.primary.measure
-    with journal.alone():  # else a call that ends at the same time could write fewer over more
+    while True:
+        # Importance takes long, and the lock is lost to whoever waits longer than its grace.
         rows = journal.rows()
         found = Sweep(
             corpus, who, measure, len(own.documents), own.questions.num_rows, dict(own.digests),
             plan.depends(), rows,
             importance(rows, measure, settings.sweep, lexical=plan.lexical),
         )
-        results.write(found)
+        with journal.alone():  # else a call that ends at the same time could write fewer over more
+            if len(journal.rows()) == len(rows):
+                results.write(found)
+                break
     notes = []
     if plan.lexical and "induced" in settings.sweep.segmentations:
         notes.append("bm25 runs without vectors: no induced chunks, and no routing")

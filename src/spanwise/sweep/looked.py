@@ -2,6 +2,7 @@
 them to the study, where they can confirm nothing any more.
 
 `sweeps/<corpus>.json` is written before the first trial, and documents are only ever added to it.
+It holds digests of ids and texts alone: git keeps it, and names of documents may be private.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def path(corpus: str) -> Path:
 def keep(corpus: str, documents: Sequence[Document]) -> None:
     """Enter the documents of a sweep that is about to begin, beside those of earlier ones."""
     known = _read(path(corpus)) if path(corpus).exists() else {}
-    known |= {document.doc_id: sha256(document.body) for document in documents}
+    known |= {sha256(document.doc_id): sha256(document.body) for document in documents}
     held = {"corpus": corpus, "documents": dict(sorted(known.items()))}
     schemas.write_text(path(corpus), json.dumps(held, indent=1, ensure_ascii=False) + "\n")
 
@@ -52,7 +53,7 @@ def among(root: Path, corpus: str, documents: Mapping[str, str]) -> list[str]:
     texts = {digest for its in kept.values() for digest in its.values()}
     return [
         doc_id for doc_id, digest in documents.items()
-        if doc_id in kept.get(corpus, {}) or digest in texts
+        if sha256(doc_id) in kept.get(corpus, {}) or digest in texts
     ]
 
 

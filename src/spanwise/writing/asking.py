@@ -110,7 +110,11 @@ def make(name: str, params: Params, quiet: bool = False) -> Asked:
     raises: as `parsed` and `ask`.
     """
     folder = layout.stage("ask", name)
+    about = layout.read_report(layout.stage("parse", name) / "report.json")
     made = ask(parsed(name), params, folder)
+    # By this later readers notice that `parse` has left other documents since.
+    digests = {**made.report["digests"], "documents": about["study"]["digests"]["documents"]}
+    made = replace(made, report={**made.report, "digests": digests})
     schemas.write(folder / "questions.parquet", schemas.QUESTIONS, made.questions)
     layout.write_report(folder / "report.json", made.report, quiet=quiet)
     return made

@@ -55,6 +55,7 @@ bundle: .venv/base          ## write the bundled corpus and its costly artifacts
 	rm -rf remote/files
 	dvc push --remote bundled data.dvc $(COSTLY)
 	cd remote && { echo '# The objects that belong here; git takes no other. `make bundle` writes it.'; \
+	  printf '%s\n' '/*' '!/.gitignore' '!/files' '/files/*' '!/files/md5' '/files/md5/*' '!/files/md5/??'; \
 	  echo '/files/md5/??/*'; find files -type f | LC_ALL=C sort | sed 's|^|!/|'; } >.gitignore
 	du -sh remote
 

@@ -34,8 +34,8 @@ def call(folder: Path, *command: str, **environment: str) -> subprocess.Complete
 
 
 def does(folder: Path, *command: str, **environment: str) -> str:
-    """What a command says; it must succeed."""
-    done = call(folder, *command, **environment)
+    """What a command says; it must succeed, though a busy server may answer at the second try."""
+    done = call(folder, *command, **{"AWS_MAX_ATTEMPTS": "4", **environment})
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
 

@@ -13,6 +13,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 import unicodedata
 from collections.abc import Callable
@@ -23,9 +24,9 @@ import pytest
 import yaml
 
 from spanwise import layout, params, profiles, schemas
-from spanwise.adding import door, looking, tracked
+from spanwise.adding import asked, door, looking, stopping, tracked, undone
 from spanwise.cli import main
-from spanwise.errors import InputError, Unavailable
+from spanwise.errors import InputError, QuestionError, Unavailable
 
 from . import small_files
 from .conftest import ROOT
@@ -215,6 +216,116 @@ def test_what_fails_in_the_middle_leaves_all_as_it_was(
     assert add("notes", notes)[0] == 0  # and nothing is in the way
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_others_write_meanwhile_is_theirs(
+    project: Path, notes: Path, add: Add, monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+    fails: bool,
+) -> None:
+    """In settings that are edited while DVC runs, and in a cache that several projects share."""
+    dvc("pull", "-q", at=project)
+    dvc("cache", "dir", "--local", str(tmp_path / "shared"), at=project)
+    dvc("add", "-q", "data", at=project)
+    before = {path: (project / path).read_bytes() for path in (tracked.POINTER, tracked.LOCAL)}
+    real = tracked.add
+
+    def busy(root: Path) -> None:
+        real(root)
+        for name in ("params.yaml", ".gitignore"):
+            with (root / name).open("a", encoding="utf-8") as file:
+                file.write("# mine\n")
+        if fails:
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(tracked, "add", busy)
+    settings = (project / "params.yaml").read_text("utf-8")
+    code, _, err = add("notes", notes)
+    assert code == (1 if fails else 2), err
+    assert fails or "params.yaml has changed meanwhile; run `spanwise add` again" in err
+    assert "undoing what was done of notes" in err
+    for name in ("params.yaml", ".gitignore"):
+        assert f"{name} was changed meanwhile, not by this command, and stays as it is" in err
+        assert (project / name).read_text("utf-8").endswith("# mine\n")
+    assert (project / "params.yaml").read_text("utf-8") == settings + "# mine\n"
+    assert {path: (project / path).read_bytes() for path in before} == before
+    assert not (project / "data" / "notes").exists()
+    shared = {path.read_bytes() for path in (tmp_path / "shared").rglob("*") if path.is_file()}
+    assert HULL.encode() in shared  # a colleague may have added it too
+    assert "lies outside the project and others may use what it holds" in err
+
+
+@pytest.mark.parametrize(("name", "before", "now", "its_own"), [
+    ("data.dvc", "outs:\n- md5: a.dir\n  size: 1\n  path: data\n",
+     "outs:\n- md5: b.dir\n  size: 2\n  path: data\n", True),
+    ("data.dvc", "outs:\n- md5: a.dir\n  path: data\n", "outs:\n- m", True),
+    ("data.dvc", "outs:\n- md5: a.dir\n  path: data\n", None, True),
+    ("data.dvc", None, "outs:\n- md5: a.dir\n  path: data\ndesc: mine\n", False),
+    (".gitignore", "*.tmp", "*.tmp\n/data\n", True),
+    (".gitignore", None, "/data\n/data-of-mine\n", False),
+    (".dvc/config.local", "# theirs\n[core]\nremote = x\n",
+     "[core]\n    remote = own\n['remote \"own\"']\n    url = /a, b\n    verify = true\n", True),
+    (".dvc/config.local", "[core]\n    remote = own\n", "[core]\n    remote = mine\n", False),
+    (".dvc/config.local", None, "['remote \"mine\"']\n    url = /a\n", False),
+])
+def test_lines_that_dvc_writes_are_told_from_others(
+    name: str, before: str | None, now: str | None, its_own: bool
+) -> None:
+    contents = (None if text is None else text.encode() for text in (before, now))
+    assert tracked.wrote(Path(name), *contents) == its_own
+
+
+@pytest.mark.slow
+def test_who_asks_again_while_it_is_undone_waits(project: Path, notes: Path) -> None:
+    dvc("pull", "-q", at=project)
+    before = state(project)
+    script = f"""
+import os, shutil, signal, sys
+from spanwise.adding import tracked, undone
+from spanwise.cli import main
+add, remove = tracked.add, shutil.rmtree
+def interrupted(root):
+    add(root)
+    os.kill(os.getpid(), signal.SIGINT)
+def again(path, **options):
+    if str(path).endswith("data/notes"):
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGTERM)
+    remove(path, **options)
+tracked.add, undone.shutil.rmtree = interrupted, again
+sys.exit(main(["add", "notes", {str(notes)!r}]))
+"""
+    found = subprocess.run(
+        [sys.executable, "-c", script], cwd=project, capture_output=True, text=True, check=False,
+        stdin=subprocess.DEVNULL, env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert found.returncode != 0
+    assert found.stderr.count("note: what was done of notes is being undone; wait") == 2
+    assert state(project) == before, found.stderr
+
+
+def test_signals_wait_and_then_have_their_effect(capfd: pytest.CaptureFixture[str]) -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    whole = False
+    with pytest.raises(SystemExit) as stop, stopping.unwinding():
+        with stopping.held("it is tidied up"):
+            signal.raise_signal(signal.SIGTERM)
+            signal.raise_signal(signal.SIGINT)
+            whole = True
+        raise AssertionError("the signal was lost")
+    assert (whole, stop.value.code) == (True, 128 + signal.SIGTERM)
+    assert "note: it is tidied up; wait until it has ended" in capfd.readouterr().err
+    with pytest.raises(KeyboardInterrupt), stopping.held():
+        signal.raise_signal(signal.SIGINT)
+    former = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as under nohup
+    try:
+        with stopping.unwinding(), stopping.held():
+            signal.raise_signal(signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, former)
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+
+
 def state(project: Path) -> dict[str, str]:
     """All that an add may change: by path, what git sees, what DVC keeps, its own settings."""
     return {
@@ -343,6 +454,25 @@ def test_one_at_a_time(bare: Path, notes: Path, add: Add) -> None:
     with lock.open("w", encoding="utf-8") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         assert "another `spanwise add` runs in this project" in refused(add, "notes", notes)
+        # What it has copied by now is not taken for what one left that was killed.
+        note = lock.parent / "adding-x" / "corpus"
+        note.parent.mkdir()
+        note.write_text("others", encoding="utf-8")
+        (bare / "data" / "others").mkdir(parents=True)
+        said = refused(add, "notes", notes, "--dry-run")
+        assert "another `spanwise add` runs" in said and "rm -r" not in said
+    assert "rm -r data/others && dvc add data" in refused(add, "notes", notes)
+
+
+def test_who_only_looks_around_keeps_no_add_from_running(bare: Path) -> None:
+    with undone.scratch(bare, "notes"):
+        pass
+    looking_around = undone.none_running(bare)
+    looking_around.__enter__()
+    later = threading.Timer(0.3, looking_around.__exit__, (None, None, None))
+    later.start()
+    with undone.scratch(bare, "notes") as folder:
+        assert folder.is_dir() and not later.is_alive()
 
 
 def test_names_and_places(bare: Path, notes: Path, add: Add) -> None:
@@ -546,6 +676,25 @@ def test_wrong_files_rows_and_quotations_are_told_in_one_run(
         "- {id: a, document: empty, question: What, anchors: [{quote: x}]}\n", encoding="utf-8")
     said = refused(add, "notes", notes, "--skip")
     assert "1 question of the folder's own need a file that cannot be read" in said
+
+
+def test_a_wrong_entry_takes_its_rewordings_along_and_no_other(tmp_path: Path) -> None:
+    path = tmp_path / "asked.jsonl"
+    bad = '"question": "a?", "query": "b?", "quote": "x"}\n'
+    reworded = '{"id": "r", "question": "aa?", "base": "%s"}\n'
+    others = '{"question": "c?", "quote": "y"}\n{"question": "d?", "quote": "z"}\n'
+    for first, base, kept in (
+        ("{", "q0002", ["q0002", "q0003", "r"]), ("{", "q0001", ["q0002", "q0003"]),
+        ('{"id": null, ', "q0002", ["q0002", "q0003", "r"]),
+        ('{"id": "b", ', "b", ["q0002", "q0003"]),
+        ('{"question_id": "b", ', "b", ["q0002", "q0003"]),
+        ('{"id": "None", ', "None", ["q0002", "q0003"]),
+    ):
+        path.write_text(first + bad + others + reworded % base, encoding="utf-8")
+        errors: list[QuestionError] = []
+        items, _ = asked.entries(path, ["one"], errors)
+        assert [item.fields["id"] for item in items] == kept
+        assert len(errors) == 1 and "'question' and 'query' say the same" in str(errors[0])
 
 
 @pytest.mark.parametrize(("file", "words"), [("NFD", "NFC"), ("NFC", "NFD")])

@@ -9,6 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -32,8 +36,13 @@ fi
 while [ $# -gt 0 ]; do
   case $1 in --output) out=$2; shift 2;; --*) shift 2;; *) break;; esac
 done
+say() { [ -n "$TALKER_QUIET" ] || echo "2026-01-01 10:00:00,000	INFO	docling.$1" >&2; }
+echo "$*" >> "$TALKER_PID.calls"
+code=0
 for name; do
   text=$(cat "$name")
+  md=$out/${name%.*}.md
+  say "pipeline.base_pipeline: Processing document $name"
   case $text in
     bad) echo "2026-01-01 10:00:00,000	INFO	docling: on it" >&2
          echo "2026-01-01 10:00:00,100	WARNING	docling.cli: /tmp/$name is not valid." >&2;;
@@ -41,13 +50,22 @@ for name; do
            echo "MemoryError: $name" >&2; exit 1;;
     hub) echo "ConnectError: no hub" >&2; exit 1;;
     hang) sleep 60 & echo $! > "$TALKER_PID"; wait;;
+    half) printf 'It is ' > "$md"; sleep 60 & wait;;
+    cut) say "document_converter: Finished converting document $name in 0.1 sec."
+         printf 'It is ' > "$md"; exit 1;;
+    part) printf 'Page 1.\n' > "$md"
+          log="2026-01-01 10:00:00,100	WARNING	docling.cli.main:"
+          echo "$log Document /tmp/$name was only partially converted." >&2;;
+    worse) code=1;;
     silent) ;;
     empty) echo "<!-- image -->" > "$out/${name%.*}.md";;
     latin) printf '\351\n' > "$out/${name%.*}.md";;
     env) echo "[$PYTHONPATH] $OMP_NUM_THREADS" > "$out/${name%.*}.md";;
-    *) printf '## Part\n\n<!-- image -->\n\n%s\n' "$text" > "$out/${name%.*}.md";;
+    *) say "document_converter: Finished converting document $name in 0.1 sec."
+       printf '## Part\n\n<!-- image -->\n\n%s\n' "$text" > "$md";;
   esac
 done
+exit $code
 """
 
 
@@ -173,6 +191,63 @@ def test_a_file_that_takes_too_long_is_stopped_and_costs_no_other_its_turn(
 
 
 @pytest.mark.usefixtures("bare", "talker")
+@pytest.mark.parametrize("quiet", ["", "1"])
+def test_markdown_that_may_be_cut_is_not_taken(
+    add: Add, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quiet: str
+) -> None:
+    """A docling that ended badly has said what it had done, unless it logs only warnings."""
+    monkeypatch.setenv("TALKER_QUIET", quiet)
+    monkeypatch.setenv(docling.SECONDS, "1")
+    folder = folder_of(tmp_path, a_pdf="One.", b_pdf="half", c_pdf="Three.", d_pdf="part",
+                       e_pdf="cut", f_pdf="Six.", g_pdf="worse")
+    said = refused(add, "papers", folder, "--docling", "pdf")
+    assert "4 files cannot be taken" in said
+    for one in ("b.pdf: docling did not convert it: not done within 1 s",
+                "d.pdf: docling did not convert it: Document d.pdf was only partially converted.",
+                "e.pdf: docling did not convert it: it wrote Markdown that may be cut, and did not "
+                "end well (exit code 1)", "g.pdf: docling did not convert it: it wrote no"):
+        assert f"{folder}/{one}" in said
+    calls = (tmp_path / "pid.calls").read_text("utf-8").splitlines()
+    # What was reported is not converted again: b is found in the first call, e ends the second.
+    again = [call for call in calls if "000001.pdf" in call]
+    assert len(again) == (2 if quiet else 1)
+    assert (calls[1].split()[0] == "000003.pdf") == (not quiet)
+    made = plan(folder, skip=True)
+    assert {name: text.decode().split("\n\n")[-1] for name, text in made.texts.items()
+            if name != "converted.json"} == {
+        "a.md": "One.\n", "c.md": "Three.\n", "f.md": "Six.\n"}
+
+
+@pytest.mark.usefixtures("talker")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_plan_that_is_stopped_leaves_neither_docling_nor_copies(
+    bare: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    folder = folder_of(tmp_path, a_pdf="hang")
+    (tmp_path / "temp").mkdir()
+    before = digest(bare)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "spanwise.cli", "add", "papers", str(folder), "--docling", "pdf"],
+        cwd=bare, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        env=os.environ | {"PYTHONPATH": str(test_add.ROOT / "src"), "TMPDIR": f"{tmp_path}/temp"},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    pid = tmp_path / "pid"
+    while process.poll() is None and not (pid.exists() and pid.read_text("ascii").strip()):
+        time.sleep(0.01)
+    assert [path.read_text("utf-8") for path in (tmp_path / "temp").rglob("*.pdf")] == ["hang"]
+    process.send_signal(number)
+    process.send_signal(number)
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode != 0 and b"Traceback" not in said, said
+    assert number == signal.SIGINT or process.returncode == 128 + signal.SIGTERM
+    state = Path("/proc", pid.read_text("ascii").strip(), "stat")
+    assert not state.exists() or " Z " in state.read_text("ascii")
+    assert not list((tmp_path / "temp").glob("spanwise-docling-*"))
+    assert digest(bare) == before
+
+
+@pytest.mark.usefixtures("bare", "talker")
 def test_a_quotation_that_is_not_found_names_the_markdown_it_was_looked_for_in(
     add: Add, tmp_path: Path
 ) -> None:
@@ -214,8 +289,9 @@ def test_what_the_manifest_closes_is_not_given_to_docling(add: Add, tmp_path: Pa
     assert "b.pdf: docling did not" in said and "close them in manifest.yaml" in said
 
 
-def plan(path: Path, *kinds: str) -> test_add.door.Plan:
-    wish = test_add.door.Wish("papers", path, docling=suffixes_of(",".join(kinds or ("all",))))
+def plan(path: Path, *kinds: str, skip: bool = False) -> test_add.door.Plan:
+    suffixes = suffixes_of(",".join(kinds or ("all",)))
+    wish = test_add.door.Wish("papers", path, skip=skip, docling=suffixes)
     return test_add.door.plan(wish)
 
 
@@ -274,6 +350,15 @@ def test_markdown_and_its_record_are_added_and_read_without_docling(
     ("| a | b &#124; c &amp; d |\n|---|---|\n| &lt; 1 | x &gt; 2 |",
      "| a | b &#124; c & d |\n|---|---|\n| < 1 | x > 2 |"),
     ("## Paint &amp; varnish", "## Paint & varnish"),
+    ("```` text\n```\na &amp; b\n```\n````\nR&amp;D", "```` text\n```\na &amp; b\n```\n````\nR&D"),
+    ("~~~\n```\na &amp; b\n~~~\nR&amp;D", "~~~\n```\na &amp; b\n~~~\nR&D"),
+    ("```\n``` x\na &amp; b\n      ```\na &amp; b\n   `````  \nR&amp;D",
+     "```\n``` x\na &amp; b\n      ```\na &amp; b\n   `````  \nR&D"),
+    ("- ```\n  a &amp; b\n  ```\n\n1.  a\n\n    ~~~\n    a &amp; b\n    ~~~\n\nR&amp;D",
+     "- ```\n  a &amp; b\n  ```\n\n1.  a\n\n    ~~~\n    a &amp; b\n    ~~~\n\nR&D"),
+    ("> ```\n> a &amp; b\n> ```\n\nR&amp;D", "> ```\n> a &amp; b\n> ```\n\nR&D"),
+    ("```a`b``` is R&amp;D\n\nR&amp;D", "```a`b``` is R&D\n\nR&D"),
+    ("`` a ` b &amp; c `` and R&amp;D", "`` a ` b &amp; c `` and R&D"),
 ])
 def test_plainer_letters_are_the_same_page(given: str, plain: str | None) -> None:
     text, pictures = plainer(given)

@@ -299,6 +299,7 @@ BAD = {
     (["lamp.md", "--tokenizer", "gpt"], ["model 'gpt': no folder", "owner/name"]),
     (["lamp.md", "--tokenizer", "no owner/na me"], ["model 'no owner/na me'", "owner/name"]),
     (["lamp.md", "--text-out", "lamp.md"], ["--text-out lamp.md is an input"]),
+    (["lamp.md", "--text-out", "-"], ["--text-out -: expected a file, not standard output"]),
     (["lamp.md", "--text-out", "folder"], ["--text-out folder is no regular file"]),
     (["lamp.md", "--text-out", "note.txt/x"], ["--text-out note.txt/x: cannot be written"]),
     ([], ["Missing argument"]),

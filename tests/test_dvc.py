@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -81,3 +82,22 @@ def test_remotes_verify_and_nothing_is_reported_home() -> None:
     # Any other remote is a person's own and stands in .dvc/config.local, as do all keys.
     assert set(config.sections()) == {"core", "'remote \"bundled\"'"}
     assert set(config["'remote \"bundled\"'"]) == {"url", "verify"}
+
+
+def test_the_bundled_remote_holds_every_costly_output_that_the_lock_names() -> None:
+    """A clone would compute what is missing, for an hour and without a word."""
+    make = (ROOT / "Makefile").read_text(encoding="utf-8").replace("\\\n", " ")
+    costly = re.search(r"^COSTLY := (.*)$", make, re.MULTILINE)
+    assert costly is not None
+    lock = yaml.safe_load((ROOT / "dvc.lock").read_text(encoding="utf-8"))["stages"]
+    files = ROOT / "remote" / "files" / "md5"
+    wanted = {out["md5"] for stage in costly[1].split() for out in lock[stage]["outs"]}
+    data = yaml.safe_load((ROOT / "data.dvc").read_text(encoding="utf-8"))
+    wanted |= {out["md5"] for out in data["outs"]}
+    assert len(wanted) > len(costly[1].split())
+    there = {oid for oid in wanted if (files / oid[:2] / oid[2:]).is_file()}
+    assert there == wanted
+    for oid in (one for one in there if one.endswith(".dir")):
+        listed = json.loads((files / oid[:2] / oid[2:]).read_text(encoding="utf-8"))
+        named = {entry["md5"] for entry in listed}
+        assert {one for one in named if (files / one[:2] / one[2:]).is_file()} == named

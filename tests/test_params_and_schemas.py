@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 import yaml
 
-from spanwise import params, schemas
+from spanwise import layout, params, schemas
 from spanwise.errors import InputError, ParamsError
 
 from .conftest import ROOT
@@ -129,3 +129,12 @@ def test_questions_that_all_stay_are_read_as_what_they_are(tmp_path: Path) -> No
     assert load_questions(tmp_path).to_pylist() == [row]
     assert load_questions(tmp_path, ["d"])["excluded"].to_pylist() == [UNUSABLE]
     schemas.check(schemas.QUESTIONS, load_questions(tmp_path), "questions")
+
+
+def test_results_of_corpora_that_were_taken_out_are_named(tmp_path: Path) -> None:
+    for place in ("parse/toy/study", "index/toy/m", "infer/old", "sweep/kept", "unit-vectors/kept"):
+        (tmp_path / "artifacts" / place).mkdir(parents=True)
+    (tmp_path / "artifacts" / "infer" / "note.txt").write_text("none of a stage")
+    assert layout.leftovers(["toy"], tmp_path) == ["old"]
+    assert layout.leftovers(["old", "toy"], tmp_path) == []
+    assert layout.leftovers([], tmp_path / "nowhere") == []

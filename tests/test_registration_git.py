@@ -69,7 +69,7 @@ def digests(documents: str, questions: str, corpus: str = "handbook") -> None:
     layout.write_report(layout.stage("parse", corpus) / "report.json",
                         {"study": {"digests": {"documents": documents}}}, quiet=True)
     layout.write_report(layout.stage("ask", corpus) / "report.json",
-                        {"digests": {"questions": questions}}, quiet=True)
+                        {"digests": {"documents": documents, "questions": questions}}, quiet=True)
 
 
 def lock(folder: Path, *corpora: str) -> None:

@@ -1,4 +1,4 @@
-"""`spanwise remote check` and `mend` against real servers, and the remote that git tracks."""
+"""`spanwise remote check` and `mend` against real servers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import os
 import pty
 import struct
 import subprocess
-import sys
 import termios
 import time
 from collections.abc import Callable, Iterator
@@ -19,31 +18,21 @@ from typing import Any
 import pytest
 
 from spanwise.cli import main
-from spanwise.remotes import bundled, settings
-from spanwise.remotes.door import check, mend
-from spanwise.tracking.place import ENVIRONMENT as TRACKING
+from spanwise.remotes.door import mend
 
-from .conftest import ROOT
 from .remotes_world import (
     ENVIRONMENT,
     broken,
-    call,
     clone,
-    commit,
     connect,
     does,
     fails,
     objects,
     small,
-    start,
 )
 from .servers import KINDS, SECRETS, Server, line
 from .test_commands import PROGRAM
 from .test_remotes import ENOUGH, same
-from .tracking_world import a_project
-
-OURS = "A page that the repository brings.\n"
-PRIVATE = "A page that is nobody's business.\n"
 
 
 @pytest.fixture(scope="module")
@@ -179,9 +168,18 @@ def test_removal_lets_another_machines_plain_push_mend(
         "no sound copy on this machine, would be taken out"]
     assert len(objects(server.kept)) == 4
     found = said(bare, "mend", "--remove", code=1)
-    assert "1 lists of folders were taken out too" in " ".join(found["advice"])
+    assert "1 lists of folders were taken out too, a copy of each is kept" in " ".join(
+        found["advice"])
     assert len(objects(server.kept)) == 3 and not broken(server.kept)
     assert not list(server.kept.rglob("*.dir"))
+    # The last copy of the list is not lost: who has nothing else still gets what is sound. It is
+    # not sent before the rest is, or DVC would take all that it names for pushed.
+    held = said(bare, "mend", code=1)
+    assert "not sent while what it names is not all there" in {
+        its["done"] for its in held["faults"]}
+    assert not list(server.kept.rglob("*.dir"))
+    assert "3 files fetched" in does(bare, "dvc", "fetch")
+    assert len(objects(bare / ".dvc" / "cache")) == 3
     time.sleep(1.2 if server.kind == "s3" else 0)
     assert "2 files pushed" in does(mine, "dvc", "push")
     assert said(mine, "check", "--deep")["faults"] == []
@@ -256,125 +254,31 @@ def test_a_damaged_copy_is_never_sent(mine: Path, tmp_path: Path) -> None:
         assert [its.place for its in found.left] == [name] and not gone.exists()
 
 
-# ---------------------------------------------------------------- the remote that git tracks
-
-
-@pytest.fixture
-def published(tmp_path: Path) -> Path:
-    """A repository with a bundled corpus, its remote and the list of that, as `make bundle` leaves
-    them."""
-    folder = tmp_path / "published"
-    (folder / "data" / "handbook").mkdir(parents=True)
-    (folder / "data" / "handbook" / "a.md").write_text(OURS)
-    (folder / "data" / "handbook" / "b.md").write_text(OURS * 2)
-    start(folder)
-    config = (ROOT / ".dvc" / "config").read_text(encoding="utf-8")
-    (folder / ".dvc" / "config").write_text(config)
-    (folder / ".gitignore").write_text("/data\n/artifacts\n/mlruns\n/reports\n")
-    does(folder, "dvc", "add", "-q", "data")
-    does(folder, "dvc", "push", "-q")
-    recipe = (ROOT / "Makefile").read_text(encoding="utf-8")
-    script = recipe[recipe.index("cd remote && {"):recipe.index("\tdu -sh remote")]
-    does(folder, "sh", "-c", script.replace("\\\n", "\n"))
-    commit(folder)
-    return folder
-
-
-def add_private(folder: Path) -> None:
-    (folder / "data" / "notes").mkdir()
-    (folder / "data" / "notes" / "n.md").write_text(PRIVATE)
-    does(folder, "dvc", "add", "-q", "data")
-
-
-def holds(folder: Path, text: str) -> bool:
-    return any(text in path.read_text(errors="replace")
-               for path in (folder / "remote" / "files").rglob("*") if path.is_file())
-
-
-def test_what_a_colleague_pushes_to_the_bundled_remote_git_does_not_take(
-    published: Path, tmp_path: Path
+def test_an_object_that_is_cut_in_the_cache_and_in_the_remote_alike_is_found(
+    mine: Path, tmp_path: Path, said: Said
 ) -> None:
-    add_private(published)
-    commit(published)
-    other = clone(published, tmp_path / "other")  # its default remote is `bundled` again
-    does(published, "cp", "-a", str(published / ".dvc" / "cache"), str(other / ".dvc" / "cache"))
-    does(other, "dvc", "checkout", "-q")
-    does(other, "dvc", "push")
-    assert holds(other, PRIVATE)
-    does(other, "git", "add", "-A")
-    assert not does(other, "git", "status", "--porcelain")
-    # What was bundled is there for a clone of that clone all the same.
-    third = clone(other, tmp_path / "third")
-    assert holds(third, OURS) and not holds(third, PRIVATE)
-
-    found = check("bundled", root=other)
-    assert {its.place: its.state for its in found.left} == {
-        "data": "foreign", "data/notes/n.md": "foreign"}
-    assert all("git ignores it" in its.said for its in found.left)
-    does(other, "git", "add", "-f", "remote")
-    assert all("git has it" in its.said for its in check("bundled", root=other).left)
-    assert mend("bundled", remove=True, root=other).fine
-    assert holds(other, OURS) and not holds(other, PRIVATE)
-    assert check("bundled", deep=True, root=other).fine
-
-
-def test_a_mend_of_the_bundled_remote_sends_the_bundled_corpus_alone(published: Path) -> None:
-    add_private(published)
-    for path in [*objects(published / "remote"), *(published / "remote").rglob("*.dir")]:
-        path.unlink()
-    found = mend("bundled", root=published)
-    assert holds(published, OURS * 2) and not holds(published, PRIVATE)
-    assert found.fine and len(found.actions) == 3  # two files, and the list that names no other
-    # Without the remote's own list it is the bundled corpora's files, by their folders.
-    (published / "remote" / bundled.LIST).unlink()
-    objects(published / "remote")[0].unlink()
-    found = mend("bundled", root=published)
-    assert found.fine and len(found.actions) == 1 and len(found.seen.named) == 2
-    assert not holds(published, PRIVATE)
-
-
-def test_whoever_would_push_private_text_into_the_repository_is_warned(
-    published: Path, tmp_path: Path
-) -> None:
-    assert bundled.warning(published, ["handbook"]) is None
-    add_private(published)
-    text = bundled.warning(published, ["handbook"])
-    assert text and "would put notes into it" in text and text.startswith("WARNING")
-    assert bundled.warning(published, ["handbook", "other"])
-    # The command that it names ends it.
-    command = bundled.OWN.replace("/path/outside/the/repository", str(tmp_path / "elsewhere"))
-    assert command != bundled.OWN and command in text.replace(
-        "/path/outside/the/repository", str(tmp_path / "elsewhere"))
-    does(published, *command.split())
-    assert bundled.warning(published, ["handbook", "other"]) is None
-    assert bundled.warning(tmp_path, ["other"]) is None  # no DVC there
-
-
-def test_the_stage_that_always_runs_warns_too(published: Path) -> None:
-    assert set(a_project(published).corpora) - bundled.BUNDLED
-    command = [sys.executable, str(ROOT / "stages" / "track.py"), "--root", "."]
-    done = call(published, *command, **TRACKING)
-    assert done.returncode == 0 and "WARNING: do not `dvc push` yet" in done.stderr, done.stderr
-    does(published, *bundled.OWN.split())
-    done = call(published, *command, **TRACKING)
-    assert done.returncode == 0 and "WARNING: do not" not in done.stderr
-
-
-def test_this_repositorys_remote_holds_the_bundled_corpus_and_nothing_else() -> None:
-    """Fails before private text, or another run's, is published."""
-    folder = ROOT / "remote"
-    files = {path.relative_to(folder).as_posix() for path in (folder / "files").rglob("*")
-             if path.is_file()}
-    taken = settings.exposed(folder, ROOT)
-    if taken is not None:
-        files &= {path.relative_to(folder).as_posix() for path in taken}
-    listed = bundled.listed(folder)
-    assert listed and len(listed) > 50
-    assert files == {f"files/md5/{oid[:2]}/{oid[2:]}" for oid in listed}
-    found = check("bundled", deep=True, root=ROOT)
-    assert [(its.place, its.said) for its in found.left] == []
-    corpora = {bundled.corpus_of(its.place) for its in found.seen.named.values()}
-    assert corpora <= {*bundled.BUNDLED, None}
+    """A copy of the cache that a crash cut is what a push sends."""
+    with KINDS["folder"](tmp_path / "server") as server:
+        connect(mine, server)
+        does(mine, "dvc", "push")
+        far = objects(server.kept)
+        cached = {path.name: path for path in objects(mine / ".dvc" / "cache")}
+        names = [place_of(mine, path) for path in far]
+        # A damaged copy in the cache alone is no fault of the remote's, nor a reason to fetch more.
+        spoil(cached[far[1].name], b"x" * 1000)
+        found = said(mine, "check")
+        assert (found["faults"], found["hashed"]) == ([], 1)
+        spoil(far[0], far[0].read_bytes()[:1000])
+        spoil(cached[far[0].name], far[0].read_bytes())
+        found = said(mine, "check", code=1)
+        assert states(found) == {names[0]: "damaged"} and found["hashed"] == 2
+        assert said(mine, "mend")["fine"]  # from the file in the workspace
+        # Where the cache's sizes add up, what is missing costs no hashing.
+        far[2].unlink()
+        spoil(cached[far[0].name], far[0].read_bytes())
+        spoil(cached[far[1].name], far[1].read_bytes())
+        found = said(mine, "check", code=1)
+        assert states(found) == {names[2]: "missing"} and found["hashed"] == 0
 
 
 # ---------------------------------------------------------------- habits

@@ -8,6 +8,7 @@ import pytest
 
 from spanwise.errors import InputError, ParamsError, Unavailable
 from spanwise.llm.client import Settings
+from spanwise.remotes.settings import shown
 from spanwise.tracking import track, ui_command
 from spanwise.tracking.place import ENVIRONMENT
 
@@ -20,6 +21,22 @@ SECRET = "planted-p%40ss-0c9d27"
 
 def is_hidden(text: str) -> bool:
     return "planted" not in text and "0c9d27" not in text and HOST in text
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("webdavs://me:pa#ss@host/folder", "webdavs://host/folder"),
+    ("webdavs://me:pa?ss@host/folder", "webdavs://host/folder"),
+    ("webdavs://me:pa/ss@host/folder", "webdavs://host/folder"),
+    ("webdavs://me:p@ss@host/folder", "webdavs://host/folder"),
+    ("https://host/c?sv=1&sig=pass%3D: 403", "https://host/c?... 403"),
+    ("max retries with url: /c?sig=pass (refused)", "max retries with url: /c?... (refused)"),
+    ("'https://host/c?sig=pass' refused", "'https://host/c?...' refused"),
+    # What is none stays as it is.
+    ("ssh://host:22/srv/a@b", "ssh://host:22/srv/a@b"),
+    ("is it there? no: s3://bucket/a", "is it there? no: s3://bucket/a"),
+])
+def test_passwords_and_signed_addresses_of_remotes_are_masked(text: str, said: str) -> None:
+    assert shown(text) == said
 
 
 def test_the_address_of_a_tracking_server_is_told_without_its_password(

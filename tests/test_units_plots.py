@@ -55,7 +55,7 @@ def plotted(text: str, words: str) -> dict[str, dict[tuple[str, int], Point]]:
 
         (zero,) = re.findall(r' y2="([\d.-]+)" class="zero"', panel)
         assert value(zero) == pytest.approx(0, abs=1e-3)
-        points = found.setdefault(panel[: panel.index("<")], {})
+        points = found.setdefault(panel[: panel.index("<")].strip(), {})
         for x, pair, amount, told_, inner in re.findall(
             r'<svg x="([\d.]+)%" y="0" overflow="visible"><title>(.*?) at ([\d,]+): (.*?)</title>'
             r"(.*?)</g></svg>", panel,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +79,18 @@ def read_report(path: Path, mend: str = "dvc repro") -> dict[str, Any]:
         raise InputError(f"{path}: not there; run `{mend}`")
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return found
+
+
+def leftovers(corpora: Iterable[str], root: Path = Path()) -> list[str]:
+    """Corpora that stages have left artifacts of and that are none of `corpora`, sorted.
+
+    They count among what the stage `report` depends on, so that it would run anew in a clone
+    without them.
+    """
+    own = {"sweep", "unit-vectors"}  # kept on this machine alone, outputs of no stage
+    there = {path.name for path in (root / ARTIFACTS).glob("*/*") if path.is_dir()
+             and path.parent.name not in own}
+    return sorted(there - set(corpora))
 
 
 def digests(corpus: str, mend: str = "dvc repro") -> dict[str, str]:

@@ -365,8 +365,10 @@ def write_out(out: Path, text: str, inputs: Iterable[Path], option: str = "--out
 
     inputs: files and folders that must not be written over.
     option: what the place was given as.
-    raises: InputError if the place is an input, is no regular file or cannot be written.
+    raises: InputError if the place is `-`, is an input, is no regular file or cannot be written.
     """
+    if str(out) == "-":
+        raise InputError(f"{option} -: expected a file, not standard output")
     for path in inputs:
         if out.exists() and path.exists() and out.samefile(path):
             raise InputError(f"{option} {out} is an input; name another file")

@@ -9,6 +9,7 @@
     docling     the program that makes it, as a person installed it
     plainer     its Markdown without marks that nobody would quote
     tracked     DVC: pull, add, the remote that is not the bundled one
+    stopping    signals that ask to end: they unwind it, and wait while something must be whole
     undone      one at a time, and all as it was when something fails
     door        the plan, its checks, and carrying it out whole
 """

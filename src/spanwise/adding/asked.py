@@ -61,19 +61,33 @@ def entries(
         )
     _require_documents(items, list(known), path)
     made: list[Item] = []
-    given = {str(item.fields.get("id", item.fields.get("question_id"))) for item in items}
+    given = {name for item in items if (name := _name(item)) is not None}
     lost: set[str] = set()
     for number, item in enumerate(items, 1):
         try:
             made.append(_entry(item, number, given, known))
         except QuestionError as error:
             wrong.append(error)
-            lost.add(str(item.fields.get("id", item.fields.get("question_id"))))
+            own = _name(item)
+            if own is not None or _numbered(number) not in given:
+                lost.add(own if own is not None else _numbered(number))
     if errors is None:
         raise_all(wrong, path.name)
     else:
         errors += wrong
-    return [item for item in made if str(item.fields.get("base")) not in lost], notes
+    return [item for item in made
+            if item.fields.get("base") is None or str(item.fields["base"]) not in lost], notes
+
+
+def _name(item: Item) -> str | None:
+    """The id that an entry gives itself, as others may name it."""
+    given = next((item.fields[key] for key in rows.NAMES["id"] if key in item.fields), None)
+    return None if given is None else str(given)
+
+
+def _numbered(number: int) -> str:
+    """The id of an entry that gives itself none."""
+    return f"q{number:04d}"
 
 
 def _require_documents(items: Sequence[Item], known: Sequence[str], path: Path) -> None:
@@ -104,7 +118,7 @@ def _entry(item: Item, number: int, given: set[str], known: Collection[str]) -> 
         if there:
             fields[ours] = fields.pop(there[0])
     if "id" not in fields:
-        name = f"q{number:04d}"
+        name = _numbered(number)
         if name in given:
             raise QuestionError(f"{item.where}: no `id`, and {name!r} is another's; give it one")
         fields["id"] = name

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from spanwise.adding import docling, looking
+from spanwise.adding import docling, looking, stopping
 from spanwise.adding.contents import Found
 from spanwise.adding.plainer import has_text, plainer
 from spanwise.adding.wish import WRITTEN, Wish, counted
@@ -89,20 +89,26 @@ def seen(wish: Wish) -> Iterator[tuple[Wish, Conversion]]:
     wish:   without `docling` it is seen as it is.
     raises: InputError where nothing is to be converted, for files that docling does not convert
             (unless they are to be skipped) and for two files of one text; Unavailable without a
-            docling that works. Errors of the block name the person's folder.
+            docling that works. Errors of the block name the person's folder. Whatever ends it,
+            SIGTERM too: docling ends with it, and the copies of the person's files go.
     """
     if not wish.docling:
         yield wish, Conversion()
         return
+    with stopping.unwinding():
+        yield from _seen(wish)
+
+
+def _seen(wish: Wish) -> Iterator[tuple[Wish, Conversion]]:
     if wish.questions not in (None, WRITTEN) and not Path(wish.questions).is_file():
         raise QuestionError(f"{wish.questions}: no such file; mend the path")  # now, not in an hour
     listing = looking.listed(wish.path)
     targets = _targets(listing, wish)
     its = docling.found()
-    with tempfile.TemporaryDirectory(prefix="spanwise-docling-") as folder:
-        made = _converted(its, listing, targets, Path(folder))
+    with _private_folder() as folder:
+        made = _converted(its, listing, targets, folder)
         conversion = _conversion(its, targets, made, listing, wish)
-        place = Path(folder) / "seen"
+        place = folder / "seen"
         _lay_out(listing, targets, conversion, place)
         path = place if wish.path.is_dir() else place / next(iter(targets.values()))
         try:
@@ -115,6 +121,20 @@ def seen(wish: Wish) -> Iterator[tuple[Wish, Conversion]]:
                          f"{counted(len(made.texts), 'file')}; to see it: "
                          f"{its.program} --to md FILE")
             raise type(error)(said) from None
+
+
+@contextmanager
+def _private_folder() -> Iterator[Path]:
+    """A folder that goes when the block ends, also where that is asked for twice."""
+    made: list[tempfile.TemporaryDirectory[str]] = []
+    try:
+        with stopping.held():
+            made.append(tempfile.TemporaryDirectory(prefix="spanwise-docling-"))
+        yield Path(made[0].name)
+    finally:
+        with stopping.held("copies of your files are being removed"):
+            for folder in made:
+                folder.cleanup()
 
 
 def _targets(listing: looking.Listing, wish: Wish) -> dict[str, str]:

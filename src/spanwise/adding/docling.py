@@ -12,11 +12,13 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
+from spanwise.adding import stopping
 from spanwise.embedding import workers
 from spanwise.errors import InputError, Unavailable
 
@@ -34,6 +36,12 @@ _VERSION = re.compile(r"^(Docling[\w ]*?) version: (\S+)\s*$", re.MULTILINE)
 _INFO = re.compile(r"^\S+ \S+\s+(?:INFO|DEBUG)\b")
 _TRACE = re.compile(r"^(?:Traceback \(most|The above exception|During handling)")
 _LOGGED = re.compile(r"^\d{4}-\S+ \S+\s+[A-Z]+\s+[\w.]+:\s*")
+_BEGUN = re.compile(r"docling\.[\w.]+: Processing document (.+)$", re.MULTILINE)
+_DONE = re.compile(r"docling\.[\w.]+: Finished converting document (.+) in [\d.]+ sec")
+"""Said before the Markdown is written: it is whole once docling says what it does next."""
+_NEXT = re.compile(
+    r"docling\.[\w.]+: (?:Going to convert|Processing|Finished converting|Processed) ")
+_LACKING = re.compile(r"ocument (.+) (?:failed to convert|was only partially converted)\b")
 _OWN = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__")
 """What says where our Python finds its modules, and would mislead that of docling."""
 MEND = (
@@ -62,9 +70,16 @@ class Docling:
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """How a call ended: whether it was stopped for being late, and what it said at last."""
+    """How a call ended.
 
+    late: it was stopped for being so.
+    at:   the file that took so long, if that can be told.
+    said: its last words.
+    """
+
+    done: frozenset[str]
     late: bool
+    at: str | None
     said: str
 
 
@@ -110,20 +125,22 @@ def convert(its: Docling, folder: Path, names: Sequence[str], out: Path) -> dict
     """
     failed: dict[str, str] = {}
     waiting = list(names)
-    alone = _Call(False, "")
-    while waiting:  # one call for all of them: to start it takes longer than most files do
+    while True:  # one call for all of them: to start it takes longer than most files do
         tried = len(waiting)
-        alone = _call(its, folder, waiting, out)
-        waiting = [name for name in waiting if not _made(out, name)]
-        if not (alone.late and waiting):
+        call = _call(its, folder, waiting, out)
+        waiting = [name for name in waiting if name not in call.done]
+        if call.at is None:
             break
-        failed[waiting.pop(0)] = _late(its)  # it takes them in their order
+        failed[call.at] = _late(its)
+        waiting.remove(call.at)
+        if not waiting:
+            break
     if len(waiting) == tried == 1:  # it was alone already
-        return failed | {waiting[0]: alone.said}
+        return failed | {waiting[0]: call.said}
     alike: list[str] = []
     for name in waiting:  # what one file ended may have cost others their turn
         call = _call(its, folder, [name], out)
-        if _made(out, name):
+        if name in call.done:
             continue
         failed[name] = _late(its) if call.late else call.said
         alike = [one for one in alike if one == failed[name]] + [failed[name]]
@@ -153,20 +170,66 @@ def _made(out: Path, name: str) -> bool:
 
 
 def _call(its: Docling, folder: Path, names: Sequence[str], out: Path) -> _Call:
+    """One run of docling; of what it wrote, only what is whole stays."""
     log = out / "log"
-    with log.open("wb") as said:
-        process = subprocess.Popen(
-            [its.program, *OPTIONS, "--num-threads", str(workers()), "--output", str(out), *names],
-            cwd=folder, stdin=subprocess.DEVNULL, stdout=said, stderr=said, env=_environment(),
-            start_new_session=True,
-        )
-        try:
-            late = _wait(process, out, names, its.limit_s)
-        finally:
-            _stop(process)
-    words = last_words(log.read_text(encoding="utf-8", errors="replace"))
-    return _Call(late, words or f"it wrote no Markdown and said nothing (exit code "
-                                f"{process.returncode})")
+    command = [its.program, *OPTIONS, "--num-threads", str(workers()), "--output", str(out), *names]
+    with log.open("wb") as said, _running(command, folder, said) as process:
+        late = _wait(process, out, names, its.limit_s)
+    told = log.read_text(encoding="utf-8", errors="replace")
+    written = [name for name in names if _made(out, name)]
+    done = _whole(told, names, ended_well=not late and process.returncode == 0) & set(written)
+    for name in set(written) - done:
+        (out / name).with_suffix(".md").unlink()
+    words = last_words(told) or (
+        f"it wrote Markdown that may be cut, and did not end well (exit code {process.returncode})"
+        if written else
+        f"it wrote no Markdown and said nothing (exit code {process.returncode})"
+    )
+    return _Call(done, late, _slow(told, names, done, written) if late else None, words)
+
+
+def _whole(told: str, names: Sequence[str], ended_well: bool) -> frozenset[str]:
+    """The files whose Markdown, if there is one, holds all of them.
+
+    After a run that did not end well these are the ones that docling reported and then went on:
+    what it wrote last may be cut.
+    """
+    lacking = {Path(found[1]).name for found in _LACKING.finditer(told)}
+    if ended_well:
+        return frozenset(set(names) - lacking)
+    done = {found[1] for found in _DONE.finditer(told) if _NEXT.search(told, found.end())}
+    return frozenset(done - lacking)
+
+
+def _slow(
+    told: str, names: Sequence[str], done: frozenset[str], written: Sequence[str]
+) -> str | None:
+    """The file that a late run was at; None where each has to be tried alone to know."""
+    left = [name for name in names if name not in done]
+    begun = [name for name in _BEGUN.findall(told) if name in names]
+    if begun:
+        return begun[-1] if begun[-1] in left else None
+    # It takes them in their order, and says nothing where it logs no more than warnings.
+    return left[0] if left and (len(names) == 1 or not set(written) & set(left)) else None
+
+
+@contextmanager
+def _running(
+    command: Sequence[str], folder: Path, said: IO[bytes]
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that ends with the block, and all that it started, whatever ends the block."""
+    started: list[subprocess.Popen[bytes]] = []
+    try:
+        with stopping.held():  # between its start and our knowing of it
+            started.append(subprocess.Popen(
+                command, cwd=folder, stdin=subprocess.DEVNULL, stdout=said, stderr=said,
+                env=_environment(), start_new_session=True,
+            ))
+        yield started[0]
+    finally:
+        with stopping.held("docling is being ended"):
+            for process in started:
+                _stop(process)
 
 
 def _wait(

@@ -89,18 +89,21 @@ def plan(wish: Wish, root: Path | None = None) -> Plan:
     """Check everything that can be checked without writing.
 
     root:   the project [the current folder].
-    raises: InputError, of the kind that fits, with the place and the mend.
+    raises: InputError, of the kind that fits, with the place and the mend; also while another
+            corpus is being added.
     """
     root = root or Path.cwd()
     tracked.require_project(root)
     params_path = root / "params.yaml"
-    before = params_path.read_bytes()
-    try:
-        settings = params.load(params_path)
-    except ParamsError as error:
-        raise ParamsError(f"{error}\nmend it; `git diff params.yaml` shows what changed") from None
-    undone.require_none_left(root, settings.corpora)
-    _require_name(wish.name, root, settings)
+    with undone.none_running(root):
+        before = params_path.read_bytes()
+        try:
+            settings = params.load(params_path)
+        except ParamsError as error:
+            mend = "mend it; `git diff params.yaml` shows what changed"
+            raise ParamsError(f"{error}\n{mend}") from None
+        undone.require_none_left(root, settings.corpora)
+        _require_name(wish.name, root, settings)
     _require_outside(root, wish.path)
     remote = tracked.remote(root, wish.remote)
     with converted.seen(wish) as (seen, conversion):
@@ -178,15 +181,16 @@ def carry_out(made: Plan) -> None:
             _require_name(name, root, params.load(root / "params.yaml"))
         staged = folder / name
         _stage(made, staged)
-        kept = (tracked.LOCAL, tracked.POINTER, Path("params.yaml"), Path(".gitignore"))
         target = root / tracked.DATA / name
-        with undone.restored(root, [root / path for path in kept], target, staged):
+        settings = root / "params.yaml"
+        with undone.restored(root, {settings: made.text.encode()}, target, staged):
             if made.remote.made:
                 tracked.use(root, made.remote)
             target.parent.mkdir(exist_ok=True)
             staged.rename(target)
             tracked.add(root)
-            schemas.write_text(root / "params.yaml", made.text)
+            _require_unchanged(made)  # DVC took its time
+            schemas.write_text(settings, made.text)
 
 
 def _stage(made: Plan, staged: Path) -> None:
@@ -207,5 +211,9 @@ def _stage(made: Plan, staged: Path) -> None:
     except InputError as error:
         said = str(error).replace(str(staged), str(made.wish.path))
         raise type(error)(said) from None
+    _require_unchanged(made)
+
+
+def _require_unchanged(made: Plan) -> None:
     if (made.root / "params.yaml").read_bytes() != made.before:
         raise ParamsError("params.yaml has changed meanwhile; run `spanwise add` again")

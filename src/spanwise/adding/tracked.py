@@ -11,6 +11,8 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +25,12 @@ POINTER = Path("data.dvc")
 LOCAL = Path(".dvc/config.local")
 OWN = "own"
 """Name of the remote that is made."""
+WRITES: Mapping[Path, tuple[str, ...]] = {
+    LOCAL: ("[core]\n", f"remote = {OWN}\n", f"['remote \"{OWN}\"']\n", "url = ", "verify = "),
+    POINTER: ("outs:\n", "- md5: ", "size: ", "nfiles: ", "hash: ", "path: "),
+    Path(".gitignore"): (f"/{DATA}\n",),
+}
+"""The files that DVC writes for `use` and `add`, and how the lines begin that it changes there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +137,24 @@ def use(root: Path, its: Remote) -> None:
         dvc(root, "remote", "add", "--local", "-d", its.name, its.url)
         # A damaged object is found when it is fetched, and not taken in.
         dvc(root, "remote", "modify", "--local", its.name, "verify", "true")
+
+
+def wrote(name: Path, before: bytes | None, now: bytes | None) -> bool:
+    """Whether a file of WRITES differs from what it was only in lines that DVC writes there.
+
+    A line may be cut, as on a full disk. DVC indents anew, drops comments and puts other values in
+    place of those that were there.
+    """
+    was, is_now = (
+        Counter(line.strip() for line in (content or b"").decode("utf-8", "replace").splitlines())
+        for content in (before, now)
+    )
+    starts = WRITES[name]
+    heads = {"#", *(start.split()[0] for start in starts)}
+    return all(
+        f"{line}\n".startswith(starts) or any(start.startswith(line) for start in starts)
+        for line in is_now - was
+    ) and all(not line or line[0] in heads or line.split()[0] in heads for line in was - is_now)
 
 
 def pull(root: Path) -> None:

@@ -52,7 +52,8 @@ def remote_mend(
     deep: Deep = False,
     remove: Annotated[
         bool,
-        typer.Option("--remove", help="Take out what is damaged and has no sound copy here."),
+        typer.Option("--remove", help="Take out damaged objects without a sound copy here, the "
+                     "lists that name them, and from the bundled remote what is foreign."),
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be sent or taken out.")
@@ -62,7 +63,8 @@ def remote_mend(
     """Send sound copies of what a remote lacks or holds damaged.
 
     Exit code 1 if a fault is left. A copy is hashed before it is sent and fetched once more
-    afterwards.
+    afterwards. Lists and foreign objects are taken out only after a copy of each is in the local
+    cache; damaged objects are taken out for good.
     """
     from spanwise.remotes import door
 

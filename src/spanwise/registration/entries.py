@@ -194,15 +194,15 @@ def register(
     dry_run:  check all and write nothing.
     weights:  file -> SHA-256 of the strong embedder's weights, where they are at hand.
     returns:  the entry.
-    raises: RegistrationError if nothing changed, if an amendment has no reason, or if an entry was
-            edited, whose digest a further one would vouch for.
+    raises: RegistrationError if nothing changed, if a further entry has no reason, or if an entry
+            was edited, whose digest a further one would vouch for.
     """
     entries = load(path)
     made = protocol(params, digests)
     if entries and not reason.strip():
         raise RegistrationError(
-            f"{path} has an entry already: an amendment needs a reason, "
-            "`spanwise register amend --reason WHY`"
+            f"{path} has an entry already: a further one, for a new corpus or an amendment, "
+            "needs a reason, `spanwise register --reason WHY`"
         )
     if entries and entries[-1]["protocol"] == made:
         raise RegistrationError(f"{path}: this protocol is registered already")

@@ -103,7 +103,8 @@ def mend(
 ) -> Result:
     """Send sound copies of what is missing or damaged.
 
-    remove:  take out damaged objects without one, the lists that name them, and foreign objects.
+    remove:  take out damaged objects without one, the lists that name them, and foreign objects;
+             lists and foreign objects only after a copy of each is in the cache.
     raises:  InputError for a remote that is none; Unavailable where it does not answer, or took
              less than all of it.
     """
@@ -114,17 +115,23 @@ def mend(
         done = set(made.sent) if dry_run else set(mending.carry_out(made, seen))
     would = "would be " if dry_run else ""
     actions = dict.fromkeys(made.sent, f"{would}sent again from this machine")
-    actions |= dict.fromkeys(made.removed, f"{would}taken out")
-    gone = {its.oid for its in seen.faults if its.state == FOREIGN} & made.removed
+    out = made.removed | made.files.keys()
+    actions |= dict.fromkeys(out, f"{would}taken out")
+    gone = {its.oid for its in seen.faults if its.state == FOREIGN} & out
+    actions |= dict.fromkeys(gone, f"{would}taken out, a copy is kept in the cache")
+    actions |= dict.fromkeys(made.held, "not sent while what it names is not all there")
+    actions |= {oid: f"not taken out: {why}" for oid, why in made.refused.items()}
     actions |= {its.oid: "no sound copy on this machine" + (
         f", {would}taken out" if its.oid in made.removed else "") for its in made.lost}
     left = seen.faults if dry_run else [
         its for its in seen.faults if its.oid not in done and its.oid not in gone]
     lines = mending.advice(seen.store, made.lost, remove and not dry_run)
-    lists = made.removed - {its.oid for its in seen.faults}
-    if lists:
-        lines.append(f"{len(lists)} lists of folders {would or 'were '}taken out too: without "
-                     "them a push looks at every object")
+    faults = {its.oid for its in seen.faults}
+    if lists := made.removed - faults:
+        lines.append(f"{len(lists)} lists of folders {would or 'were '}taken out too, a copy of "
+                     "each is kept in the cache: without them a push looks at every object")
+    lines += [f"the list {oid} is not taken out: {why}"
+              for oid, why in sorted(made.refused.items()) if oid not in faults]
     return Result(seen, deep, tuple(left), actions, (*lines, *_about_foreign(seen, remove)))
 
 
@@ -132,7 +139,7 @@ def _about_foreign(seen: Seen, remove: bool) -> list[str]:
     folder = seen.store.folder
     if not any(its.state == FOREIGN for its in seen.faults) or folder is None:
         return []
-    said = [f"what git has of it stays in its history: git rm -r --cached {folder}/files/md5/..., "
+    said = [f"what git has of it stays in its history: git rm -r --cached {folder}/..., "
             "and before a push of git, undo the commits that brought it"]
     if not remove:
         said.insert(0, f"spanwise remote mend --remote {seen.store.name} --remove takes out what "

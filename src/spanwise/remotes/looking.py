@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from spanwise.remotes.named import (
     objects,
     outputs,
 )
-from spanwise.remotes.store import GONE, Store
+from spanwise.remotes.store import GONE, Store, holds
 
 
 @dataclass(slots=True)
@@ -104,25 +105,34 @@ def _lists(
 
 
 def _suspects(seen: Seen, lists: Lists, there: Mapping[str, int]) -> set[str]:
-    """Objects with a size that they cannot have, and those of no known size in a folder whose
-    sizes do not add up. Counts in `unsized` those that nothing is known of."""
-    known = {oid: size for oid in there if (size := _size(seen.store, seen.named[oid])) is not None}
-    found = {oid for oid, size in known.items() if there[oid] != size}
+    """Objects with a size that they cannot have, and those of no trusted size in a folder whose
+    sizes do not add up. Counts in `unsized` those that nothing is known of.
+
+    The cache's sizes are trusted where they add up to what is recorded of the folder; else each
+    copy is hashed, since one may be cut just as in the remote.
+    """
+    recorded = {oid: its.output.size for oid, its in seen.named.items()
+                if its.output.oid == oid and not its.output.folder and its.output.size is not None}
+    inside = {oid for its in lists.values() for oid in its.values()}
+    known = _cached(seen.store, seen.named.keys() | inside) | recorded
+    found = {oid for oid, size in there.items() if known.get(oid, size) != size}
+    doubted: set[str] = set()
     for out in {its.output.oid: its.output for its in seen.named.values()}.values():
-        inner = lists.get(out.oid, {})
-        unknown = {oid for oid in inner.values() if oid in there} - known.keys()
+        inner = list(lists.get(out.oid, {}).values())
+        unknown = there.keys() & set(inner) - known.keys()
         if out.size is None:
             seen.unsized += len(unknown)
-        elif sum(there.get(oid, 0) for oid in inner.values()) != out.size:
+        elif sum(there.get(oid, 0) for oid in inner) != out.size:
             found |= unknown
+            if sum(known.get(oid, 0) for oid in inner) != out.size:
+                doubted |= there.keys() & set(inner) - recorded.keys() - found
+    return found | {oid for oid in doubted if not holds(seen.store.kept(oid), oid)}
+
+
+def _cached(store: Store, oids: Collection[str]) -> dict[str, int]:
+    """Bytes of those objects that the cache has; they may be damaged there too."""
+    found = {}
+    for oid in oids:
+        with suppress(OSError):
+            found[oid] = store.kept(oid).stat().st_size
     return found
-
-
-def _size(store: Store, named: Named) -> int | None:
-    """The bytes that an object must have, as far as this machine knows."""
-    if not named.output.folder and named.output.oid == named.oid and named.output.size is not None:
-        return named.output.size
-    try:
-        return store.kept(named.oid).stat().st_size
-    except OSError:
-        return None

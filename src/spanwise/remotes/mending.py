@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from spanwise.errors import InputError, Unavailable
+from spanwise.remotes.belonging import of_dvc
 from spanwise.remotes.looking import Seen
-from spanwise.remotes.named import DAMAGED, FOREIGN, Fault
-from spanwise.remotes.store import Store, md5
+from spanwise.remotes.named import DAMAGED, FOREIGN, MISSING, Fault
+from spanwise.remotes.store import Store, holds
 
 _AGAIN = "the same command goes on from there"
 
@@ -20,13 +21,20 @@ class Plan:
 
     sent:    object -> its sound copy on this machine.
     lost:    faults that nothing here mends.
-    removed: objects that are taken out: damaged ones without a copy, and the lists of folders that
-             lack one, since DVC takes all that a list names for pushed; and foreign ones.
+    held:    lists that are missing and not sent while what they name is lost, since DVC takes all
+             that a list names for pushed.
+    removed: objects that are taken out: damaged ones without a copy, the lists of folders that
+             lack one, and foreign ones. Of all but the damaged a copy is put into the cache first.
+    files:   the same of foreign files that are no objects of DVC 3's, by their path in the remote.
+    refused: why what should be taken out is not.
     """
 
     sent: dict[str, Path] = field(default_factory=dict)
     lost: list[Fault] = field(default_factory=list)
+    held: set[str] = field(default_factory=set)
     removed: set[str] = field(default_factory=set)
+    files: dict[str, Path] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
 
 
 def plan(seen: Seen, remove: bool) -> Plan:
@@ -36,7 +44,8 @@ def plan(seen: Seen, remove: bool) -> Plan:
     made = Plan()
     for fault in tqdm(seen.faults, desc="look for sound copies", unit="object", disable=None):
         if fault.state == FOREIGN:
-            made.removed |= {fault.oid} if remove else set()
+            if remove:
+                _take_out(made, fault)
         elif path := _sound(seen.store, fault):
             made.sent[fault.oid] = path
         else:
@@ -44,13 +53,28 @@ def plan(seen: Seen, remove: bool) -> Plan:
             if remove:
                 made.removed |= {fault.oid} if fault.state == DAMAGED else set()
                 made.removed |= set(fault.named.lists if fault.named else ())
-    for oid in made.removed & made.sent.keys():
+    missing = {fault.oid for fault in seen.faults if fault.state == MISSING}
+    short = {oid for its in made.lost if its.named for oid in its.named.lists}
+    made.held = short & missing & made.sent.keys()
+    made.removed -= missing
+    for oid in (made.removed | made.held) & made.sent.keys():
         del made.sent[oid]  # a list that is to go is not sent first
     return made
 
 
+def _take_out(made: Plan, fault: Fault) -> None:
+    if fault.file is None:
+        made.removed.add(fault.oid)
+    elif of_dvc(fault.oid):
+        made.files[fault.oid] = fault.file
+    else:
+        made.refused[fault.oid] = "DVC did not put it there; move it yourself"
+
+
 def carry_out(made: Plan, seen: Seen) -> list[str]:
     """Send and take out; what was sent is fetched once more and hashed.
+
+    Of what no copy can be kept nothing is taken out: it goes from `removed` to `refused`.
 
     returns: the objects that are sound in the remote now.
     raises:  Unavailable where some could not be sent; InputError while DVC works on the project.
@@ -61,7 +85,10 @@ def carry_out(made: Plan, seen: Seen) -> list[str]:
     damaged = {fault.oid for fault in seen.faults if fault.state == DAMAGED}
     try:
         with store.repo.lock:
+            _keep(made, store, made.removed - damaged)
             store.remove(made.removed)
+            for path in made.files.values():
+                path.unlink(missing_ok=True)
             failed = store.put(made.sent, damaged & made.sent.keys())
         digests = store.digests(sorted(made.sent.keys() - failed.keys()))
     except LockError as error:
@@ -76,6 +103,15 @@ def carry_out(made: Plan, seen: Seen) -> list[str]:
             f"not sent ({next(iter(failed.values()))}); {_AGAIN}"
         )
     return sorted(made.sent)
+
+
+def _keep(made: Plan, store: Store, oids: Collection[str]) -> None:
+    """Put a copy of what is taken out into the cache, which may be the last."""
+    made.refused |= store.keep(oids)
+    made.refused |= {oid: why for oid, path in made.files.items()
+                     if (why := store.keep_file(oid, path)) is not None}
+    made.removed -= made.refused.keys()
+    made.files = {oid: path for oid, path in made.files.items() if oid not in made.refused}
 
 
 def advice(store: Store, lost: Sequence[Fault], removed: bool) -> list[str]:
@@ -99,10 +135,5 @@ def advice(store: Store, lost: Sequence[Fault], removed: bool) -> list[str]:
 
 def _sound(store: Store, fault: Fault) -> Path | None:
     """A copy on this machine that is what its name says: the cache's, or the file itself."""
-    for path in (store.kept(fault.oid), Path(store.repo.root_dir) / fault.place):
-        try:
-            if path.is_file() and md5(path) == fault.oid.removesuffix(".dir"):
-                return path
-        except OSError:
-            continue
-    return None
+    places = (store.kept(fault.oid), Path(store.repo.root_dir) / fault.place)
+    return next((path for path in places if holds(path, fault.oid)), None)

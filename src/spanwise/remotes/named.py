@@ -62,12 +62,14 @@ class Fault:
            that git tracks, and is not of the bundled corpus.
     said:  what was found.
     named: what must be there; None for what nothing names now.
+    file:  the file itself where it is no object of DVC 3's; `oid` is then its path in the remote.
     """
 
     oid: str
     state: str
     said: str
     named: Named | None
+    file: Path | None = None
 
     @property
     def place(self) -> str:

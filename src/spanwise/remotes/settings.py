@@ -34,26 +34,31 @@ def folder_of(remote: Mapping[str, Any]) -> Path | None:
 
 
 def shown(text: str) -> str:
-    """An address, or words that hold some, without the user and password in it.
+    """An address, or words that hold some, without the user, password and query in it.
 
-    >>> shown("failed: https://me:secret@host/store?x=a@b")
-    'failed: https://host/store?x=a@b'
+    A query may be a key: that of a store's signed address is.
+
+    >>> shown("failed: https://me:pa#s/s@host:80/store?sig=a@b")
+    'failed: https://host:80/store?...'
     """
-    return re.sub(r"(://)[^/\s?#]*@", r"\1", text)
+    # A password may hold what ends a host; a number after the colon is a port.
+    user = r"(://)(?:[^/\s]*@|[^/\s:@]+:(?!\d+[/\s])[^\s?]*@)"
+    query = r"(://[^\s?'\"<>]*\?|\?(?=[^\s'\"<>=]*=))[^\s'\"<>]+"
+    return re.sub(query, lambda its: f"{its[1]}...", re.sub(user, r"\1", text))
 
 
 def in_git(folder: Path, root: Path) -> bool:
     """Whether a folder is one of the repository's that git would take objects from."""
     if not folder.resolve().is_relative_to(_top(root)):
         return False
+    # Where DVC 3 puts objects, DVC 2 did, and what stages ran with.
+    places = [str(folder.resolve() / name) for name in ("files", "00/0", "runs/00/0")]
     try:
-        said = subprocess.run(
-            ["git", "check-ignore", "-q", str(folder.resolve() / "files")], cwd=root,
-            capture_output=True, check=False,
-        )
+        said = subprocess.run(["git", "check-ignore", *places], cwd=root, capture_output=True,
+                              check=False)
     except FileNotFoundError:
         return True
-    return said.returncode != 0
+    return len(said.stdout.splitlines()) < len(places)
 
 
 def exposed(folder: Path, root: Path) -> set[Path] | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import filecmp
 import hashlib
+import shutil
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
@@ -137,6 +139,29 @@ class Store:
                     raise self._unavailable(error) from None
         return failed
 
+    def keep(self, oids: Iterable[str]) -> dict[str, str]:
+        """Have a sound copy of each object in the cache, fetched where it has none.
+
+        returns: object -> why there is none, of those that have none.
+        raises:  Unavailable where the remote does not answer.
+        """
+        wanted = sorted(oids)
+        with tempfile.TemporaryDirectory(prefix="spanwise-remote-") as folder:
+            def keep(oid: str) -> str | None:
+                with self._local(oid, Path(folder)) as path:
+                    return _kept(path, self.kept(oid), lambda copy: holds(copy, oid))
+            found = self._each(keep, wanted, "copy to the cache", "object",
+                               "it is not there any more")
+            return {oid: why for oid, why in found if why is not None} if wanted else {}
+
+    def keep_file(self, relative: str, path: Path) -> str | None:
+        """The same for a file that is no object of DVC 3's, at its path inside the remote.
+
+        returns: why there is no copy; None where there is one.
+        """
+        place = Path(self.repo.cache.local_cache_dir) / relative
+        return _kept(path, place, lambda copy: filecmp.cmp(path, copy, shallow=False))
+
     def remove(self, oids: Iterable[str]) -> None:
         """Take objects out of the remote, those that are there.
 
@@ -183,6 +208,34 @@ class Store:
             f"remote {self.name} ({self.place}): {said(error)}; docs/remotes.md, section 1, says "
             "what each kind of remote needs"
         )
+
+
+def _kept(path: Path, place: Path, sound: Callable[[Path], bool]) -> str | None:
+    """Copy a file into the cache unless a sound one is there; why there is none, or None."""
+    if path.resolve() == place.resolve():
+        return "the cache is the same folder"
+    try:
+        if place.is_file() and sound(place):
+            return None
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".spanwise-", dir=place.parent) as folder:
+            copy = Path(folder) / place.name
+            shutil.copyfile(path, copy)
+            if not sound(copy):
+                return "it is damaged"
+            copy.chmod(0o444)  # as DVC leaves its cache
+            copy.replace(place)
+    except OSError as error:
+        return f"no copy of it can be put into the cache: {said(error)}"
+    return None
+
+
+def holds(path: Path, oid: str) -> bool:
+    """Whether a file can be read and holds the object."""
+    try:
+        return path.is_file() and md5(path) == oid.removesuffix(".dir")
+    except OSError:
+        return False
 
 
 def md5(path: Path) -> str:

@@ -122,7 +122,7 @@ def test_a_damaged_object_is_refused_named_and_pushed_again(
     # What the page warns of: DVC believes that it is there.
     assert "up to date" in does(mine, "dvc", "push")
 
-    assert "1 damaged" in does(mine, "spanwise", "remote", "mend", "--deep")
+    assert "1 damaged: 1 mended, 0 left" in does(mine, "spanwise", "remote", "mend", "--deep")
     does(other, "dvc", "pull")
     assert same(mine, other) and not broken(server.kept)
 

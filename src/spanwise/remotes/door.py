@@ -52,6 +52,8 @@ class Result:
         seen, store = self.seen, self.seen.store
         states = Counter(its.state for its in seen.faults)
         count = ", ".join(f"{number} {state}" for state, number in sorted(states.items()))
+        if mended := len(seen.faults) - len(self.left):
+            count += f": {mended} mended, {len(self.left)} left"
         how = "each fetched and hashed" if self.deep else (
             f"sizes compared, {seen.hashed} fetched and hashed; --deep hashes each")
         if seen.unsized:

@@ -154,7 +154,8 @@ def _corpus(
     native = {d.doc_id: native_tree(d) for d in texts}
     induced = {d.doc_id: native_tree(_reheaded(d)) for d in texts}
     schemas.write(folder / "sections.parquet", schemas.SECTIONS, section_table(native.values()))
-    parsed = {"files": len(texts), "files left out: not permitted": 2, **mapping}
+    parsed = {"files": len(texts), "files left out: not permitted": 2, **mapping,
+              "digests": {"documents": "d1"}}
     _json(root / layout.stage("parse", name), {"study": parsed, "sweep": {"files": 0}})
     _ask(root / layout.stage("ask", name), study, name, questions, texts, native)
     _json(root / layout.stage("induce", name), {"inducer": "segmenter", "usable": len(texts)})
@@ -228,7 +229,7 @@ def _ask(
         ])
         report |= {"origin": "authored", "question file": {"name": "questions/toy.jsonl"}}
         report |= judged(records, study.writing, None)[1]
-    _json(folder, report)
+    _json(folder, report | {"digests": {"documents": "d1", "questions": "d2"}})
 
 
 SEEN = 150

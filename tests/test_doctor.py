@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pty
@@ -133,7 +134,8 @@ def test_a_project_without_problems_ends_with_0_and_json_says_the_same(said: Sai
     assert places == shown
     assert {"threads", "memory", "disk", "embedder small", "tokenizer", "language model",
             "remote own", "remote", "corpus notes", "size notes", "window notes small",
-            "work notes", "registration notes", "time"} == {place for _, place in places}
+            "cutting notes", "work notes", "registration notes", "time"
+            } == {place for _, place in places}
     work = {w["stage"]: w for w in found["estimates"]["notes"]["work"]}
     # Six labels of two documents with fixed and induced chunks, two native ones, two questions.
     assert work["embed small"]["left"] == work["embed small"]["of"] > 0
@@ -525,6 +527,10 @@ def test_a_digest_of_a_folder_is_what_dvc_says_it_is(ran: Path) -> None:
     (ran / "data/notes/__pycache__/x.pyc").write_bytes(b"x")
     (ran / ".dvcignore").write_text("# compiled\n__pycache__\n", encoding="utf-8")
     assert stands()["parse@notes"] == ("here", None)
+    here, settings = ran.resolve(), params.load()
+    with contextlib.chdir("/"):  # it is the project's .dvcignore, wherever the command runs
+        found = pipeline.read(settings, root=here).find("parse@notes")
+    assert found is not None and found.changed is None
     assert pipeline.tree_md5(Path("data/notes"), most=10) == ""
     (ran / ".dvcignore").write_text("", encoding="utf-8")
     assert stands()["parse@notes"] == ("here", "data")
@@ -601,6 +607,206 @@ def test_what_changed_is_told_apart(what: str, why: set[str], words: str, said: 
         Path("step.py").write_text(f"{STEP}# edited\n", encoding="utf-8")
     assert {changed for name, (_, changed) in stands().items() if changed} >= why
     assert f"induce (segmenter): {words}" in work_lines(said("doctor")[1])
+
+
+LATER = """\
+  chunk:
+    matrix: {corpus: "${corpora}"}
+    cmd: python step.py artifacts/chunk/${item.corpus} artifacts/induce/${item.corpus}
+    deps: ["artifacts/parse/${item.corpus}", "artifacts/induce/${item.corpus}"]
+    params: [chunking, external, tokens, embedders]
+    outs: ["artifacts/chunk/${item.corpus}"]
+  label:
+    matrix: {corpus: "${corpora}"}
+    cmd: python step.py artifacts/label/${item.corpus} artifacts/chunk/${item.corpus}
+    deps: ["artifacts/chunk/${item.corpus}"]
+    params: [conditions, prefixes.placebo]
+    outs: [{"artifacts/label/${item.corpus}": {persist: true}}]
+  embed:
+    matrix: {corpus: "${corpora}", embedder: "${embedders}"}
+    cmd: python step.py artifacts/embed/${item.corpus}/${item.embedder} artifacts/label
+    deps: ["artifacts/label/${item.corpus}"]
+    params: ["embedders.${item.embedder}"]
+    outs: [{"artifacts/embed/${item.corpus}/${item.embedder}": {persist: true}}]
+"""
+SPLITTER = {"package": "langchain_text_splitters", "callable": "CharacterTextSplitter",
+            "version": "1.0", "gives": "strings"}
+
+
+@pytest.fixture(scope="module")
+def embedded_once(ran_once: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project after DVC ran six small stages, up to the vectors."""
+    base = tmp_path_factory.mktemp("embedded") / "base"
+    shutil.copytree(ran_once, base, symlinks=True)
+    (base / "project/dvc.yaml").write_text(STAGES + LATER, encoding="utf-8")
+    dvc("repro", "-q", at=base / "project")
+    return base
+
+
+@pytest.fixture
+def embedded(embedded_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copytree(embedded_once, tmp_path / "base", symlinks=True)
+    monkeypatch.chdir(tmp_path / "base" / "project")
+    return Path()
+
+
+def leave(chunks: int = 2) -> None:
+    """What `chunk`, `label` and `embed` leave: documents as chunks, and a vector of each text."""
+    its, parsed = params.load(), look(params.load(), "notes", pipeline=pipeline.read(params.load()))
+    folder, texts = layout.stage("label", "notes"), [d.body for d in parsed[0].documents]
+    rows = [
+        {"label": "fixed-none-0", "chunk_id": f"{d.doc_id}:0-{len(d.body)}", "doc_id": d.doc_id,
+         "start": 0, "end": len(d.body), "prefix": "", "prefix_tokens": 0,
+         "text_sha256": sha256(d.body)}
+        for d in parsed[0].documents
+    ]
+    schemas.write(folder / "labels.parquet", schemas.LABELS, schemas.table(schemas.LABELS, rows))
+    cut = {name: {"chunks": chunks} for name in params.SEGMENTATIONS}
+    layout.write_report(layout.stage("chunk", "notes") / "report.json", {"segmentations": cut})
+    layout.write_report(layout.stage("induce", "notes") / "report.json", {"inducer": "segmenter"})
+    texts += [str(q["question"]) for q in QUESTIONS]
+    held = schemas.vectors(2)
+    schemas.write(layout.cell("embed", "notes", "small") / "vectors.parquet", held, schemas.table(
+        held, [{"key": key(its.embedders["small"], text), "tokens": 3, "seen": 9,
+                "vector": [1.0, 0.0]} for text in texts]))
+
+
+@pytest.mark.usefixtures("embedded")
+def test_no_stage_that_dvc_would_run_is_called_done() -> None:
+    """The property over single edits of params.yaml and of the files of the corpus."""
+    def runs() -> set[str]:
+        return set(re.findall(r"Running stage '(.+?)'", dvc("repro", "--dry", at=Path())))
+
+    kept, hull = Path("params.yaml").read_bytes(), Path("data/notes/hull.md")
+    assert runs() == set()
+    assert all(stage.done for stage in pipeline.read(params.load()).stages)
+    seen: set[str] = set()
+    for place, value in [
+        ("chunking.cap_tokens", 120), ("chunking.floor_tokens", 30), ("external.mine", SPLITTER),
+        ("inducers.segmenter.section_tokens", 60), ("inducers.segmenter.levels", 2),
+        ("embedders.small.max_seq_length", 128), ("conditions.A3.depth", 2),
+        ("prefixes.placebo.seed", 1), ("corpora.notes.contexts", True), ("inference.seed", 1),
+        (str(hull), HULL + "More.\n"),
+        ("data/notes/new.md", RIG + "Other.\n"),
+    ]:
+        if place.startswith("data/"):
+            Path(place).write_text(str(value), encoding="utf-8")
+        else:
+            change(place, value)
+        would = runs()
+        left = {s.name for s in pipeline.read(params.load()).stages if not s.done}
+        assert would <= left, place
+        assert bool(would) == (place != "inference.seed") == bool(left)
+        seen |= would
+        Path("params.yaml").write_bytes(kept)
+        hull.write_text(HULL, encoding="utf-8")
+        Path("data/notes/new.md").unlink(missing_ok=True)
+    assert seen >= {f"{stage}@notes" for stage in ("parse", "induce", "chunk", "label")}
+    assert "embed@notes-small" in seen
+
+
+@pytest.mark.usefixtures("embedded")
+@pytest.mark.parametrize(("place", "value", "counted"), [
+    ("chunking.cap_tokens", 120, False), ("inducers.segmenter.section_tokens", 60, False),
+    ("external.mine", SPLITTER, True), ("prefixes.placebo.seed", 1, True),
+    ("embedders.small.max_seq_length", 128, False),
+])
+def test_what_comes_after_a_stale_stage_is_unknown_until_it_has_run(
+    place: str, value: object, counted: bool, said: Said
+) -> None:
+    leave(7)
+    out = work_lines(said("doctor")[1])
+    assert "7 fixed, 7 induced, 7 native (counted)" in out
+    assert "induce (segmenter): nothing" in out and "embed small: nothing, all 4 texts" in out
+    change(place, value)
+    out = said("doctor")[1]
+    lines = work_lines(out)
+    assert re.search(r"embed small: until `label` has run: at most about (\d+) of \1 texts", lines)
+    assert ("7 fixed, 7 induced, 7 native" in lines) is counted
+    assert ("until `chunk` has run)" in lines) is (not place.startswith("prefixes"))
+    assert "time: at most " in out
+    # The segmenter's own settings leave none of its trees as it is.
+    some = "2 of 2" if place.startswith("inducers") else "nothing"
+    assert f"induce (segmenter): {some}" in lines
+
+
+@pytest.mark.usefixtures("embedded")
+def test_a_stage_that_starts_again_and_finds_all_kept_is_not_called_done(said: Said) -> None:
+    leave()
+    Path("step.py").write_text(f"{STEP}# edited\n", encoding="utf-8")
+    lines = work_lines(said("doctor")[1])
+    assert "induce (segmenter): starts again, and all 2 documents are kept" in lines
+    assert "embed small: nothing, all 4 texts are done" in lines
+
+
+@pytest.mark.usefixtures("embedded")
+def test_a_corpus_in_which_nothing_is_cut_is_said(said: Said) -> None:
+    # 11 and 13 words with their headings, against caps of hundreds: foretold, then counted.
+    change("chunking.floor_tokens", 60)
+    words = (r"nothing is cut: 2 of 2 documents are shorter than chunking.cap_tokens \(350\), so "
+             r"segmentations and routing cannot differ \(median document: 1\d tokens\)")
+    out = said("doctor")[1]
+    assert re.search(words, out) and status(out, "cutting notes") == "note"
+    leave(2)
+    assert re.search(words, said("doctor")[1])
+    leave(7)
+    assert "cutting notes" not in said("doctor")[1]
+    change("chunking.cap_tokens", 12)
+    change("inducers.segmenter.section_tokens", 6)
+    change("chunking.floor_tokens", 2)
+    assert "cutting notes" not in said("doctor")[1]
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize(("entry", "found", "words"), [
+    ({}, "note", "comes from no distribution"),
+    ({"callable": "Halvs"}, "problem", "external.mine.callable: own_cutter has no 'Halvs'; did you "
+     "mean 'Halves'?: stage `chunk` would stop"),
+    ({"args": {"szie": 3}}, "problem", "external.mine.args: Halves does not take them: TypeError"),
+    ({"args": {"size": 0}}, "problem", "does not take them: ValueError: no size"),
+    ({"callable": "cut", "args": {"szie": 3}}, "problem", "external.mine.args: cut does not take "
+     "them: TypeError: got an unexpected keyword argument 'szie'"),
+    ({"callable": "cut", "args": {"size": 3}}, "note", "cut takes `args`"),
+    ({"method": "slice"}, "problem", "Halves has no method 'slice'"),
+    ({"callable": "Far"}, "note", "could not be made without a connection"),
+    ({"version": "2"}, "problem", "external.mine.version: '2', but own_cutter 1 is installed"),
+])
+def test_a_splitter_that_would_stop_the_stage_is_found_without_a_text(
+    entry: dict[str, object], found: str, words: str, said: Said, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "own_cutter.py").write_text("""\
+import socket
+__version__ = "1"
+def cut(text, size=2): raise SystemExit("it must get no text")
+class Halves:
+    def __init__(self, size=2):
+        print("packages print")
+        if not size: raise ValueError("no size")
+    split_text = staticmethod(cut)
+class Far:
+    def __init__(self):
+        for _ in range(1000):
+            try: socket.create_connection(("127.0.0.1", 1))
+            except Exception: pass
+""", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    change("external.mine", {"package": "own_cutter", "callable": "Halves", "version": "1",
+                             "gives": "strings", **entry})
+    code, out, _ = said("doctor")
+    assert status(out, "external mine") == found and code == (found == "problem")
+    assert words in out
+
+
+@pytest.mark.usefixtures("project")
+def test_a_colleague_is_sent_to_the_teams_remote_first(said: Said) -> None:
+    shutil.rmtree("data")
+    first = "name your team's remote first (docs/remotes.md, section 1), then `dvc pull data.dvc`"
+    assert first not in said("doctor")[1]  # the default remote is a folder outside
+    Path("remote").mkdir()
+    dvc("remote", "add", "-d", "bundled", "remote", at=Path())
+    out = said("doctor")[1]
+    assert first in out.split("corpus notes: ")[1] and "brings it back" not in out
 
 
 @pytest.mark.usefixtures("ran")

@@ -343,6 +343,34 @@ def test_the_gains_shown_are_those_of_the_measure(tab: Tab, url: str, root: Path
     assert partial > 20  # spans that several chunks cover in part
 
 
+def test_ids_are_shown_as_people_write_them(tab: Tab, root: Path, tmp_path: Path) -> None:
+    made = tmp_path / "report.html"
+    html = (root / "reports" / "report.html").read_text(encoding="utf-8")
+    made.write_text(html.replace('["doc-2",', '["d%C3%B6c%20zwei",', 1), encoding="utf-8")
+    show(tab, made.as_uri(), "doc-2-q0")
+    label, title = tab.run("""(() => { const its = document.querySelector('.spans button');
+        return [its.textContent, its.title]; })()""")
+    assert label.startswith("döc zwei:") and title == label.replace("döc zwei", "d%C3%B6c%20zwei")
+    ids = tab.run(
+        "[...document.querySelectorAll('.listed code')].map(c => [c.textContent, c.title])")
+    mine = [(text, raw) for text, raw in ids if raw.startswith("d%C3")]
+    assert mine and all(text.startswith("döc zwei:") for text, _ in mine)
+    for raw in ("100%", "%FF", "a%1B%5B31m", "a%0Ab", "a%E2%80%AEb"):
+        assert tab.run(f"readable({json.dumps(raw)})") == raw
+
+
+def test_segmentations_of_other_packages_differ_in_look_and_letter(tab: Tab, url: str) -> None:
+    tab.open(url, 1280, 900)
+    looks = tab.run("""(() => {
+        const names = ['fixed', 'induced', 'native', 'langchain', 'lcover', 'llama'];
+        const places = new Places(Object.fromEntries(names.map(name => [name, []])));
+        return names.map(name => { const made = el('span', { class: `edge ${places.look(name)}` });
+            document.body.append(made); const its = getComputedStyle(made);
+            return [`${its.borderLeftStyle} ${its.borderLeftColor}`, places.letter(name)]; });
+    })()""")
+    assert len({look for look, _ in looks}) == len({letter for _, letter in looks}) == 6
+
+
 def test_a_hostile_text_stays_a_text_in_the_question_view(tab: Tab, url: str) -> None:
     show(tab, url, "doc-0-q1")
     tab.wait(HEADS)

@@ -658,7 +658,7 @@ def test_connected_clusters_have_intervals_and_no_verdict(harbour: CorpusRecord)
               for r in harbour.contrasts
               if r["family"] == "contrast" and r["measure"] == "cov_ndcg@10"]
     shown = contrasts(replace(harbour, contrasts=joined), SETTINGS, "connected")
-    assert "Clusters" in shown and "Verdict" not in shown and "90%" not in shown
+    assert "3 clusters" in shown and "Verdict" not in shown and "90%" not in shown
     columns = shown[: shown.index("</thead>")].count("<th ")
     rows = [r for r in shown.split("<tr")[2:] if "exploratory" in r]
     assert len(rows) == 6 and {r.count("<td") + 1 for r in rows} == {columns}

@@ -6,7 +6,7 @@ import json
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from spanwise.documents.records import digest, document_tables, load_questions, 
 from spanwise.errors import CorpusError, InputError, RegistrationError, SpanwiseError
 from spanwise.params import CorpusSettings, Params
 from spanwise.remotes.bundled import BUNDLED
+from spanwise.remotes.settings import configured, folder_of, in_git
 
 LARGE = 128 * 2**20
 """Bytes of a corpus beyond which reading is no matter of seconds, so only `--deep` reads it."""
@@ -38,6 +39,7 @@ class Seen:
     questions: rows of the QUESTIONS table that are asked; None where they are to be written yet or
                cannot be read.
     unchanged: what later stages left belongs to these very documents.
+    stale:     stages, e.g. `chunk@notes`, that will leave something else when they run again.
     """
 
     name: str
@@ -45,6 +47,12 @@ class Seen:
     documents: Sequence[Document] = ()
     questions: Sequence[Mapping[str, Any]] | None = None
     unchanged: bool = False
+    stale: frozenset[str] = frozenset()
+
+    def holds(self, stage: str, cell: str = "") -> bool:
+        """Whether what a stage (of a cell, e.g. an embedder's) left is what it would leave now."""
+        named = "-".join(filter(None, (f"{stage}@{self.name}", cell)))
+        return self.unchanged and named not in self.stale
 
     @property
     def primary(self) -> list[Mapping[str, Any]]:
@@ -56,10 +64,20 @@ def look(
     params: Params, name: str, deep: bool = False, pipeline: Pipeline = _NO_PIPELINE
 ) -> tuple[Seen, list[Finding]]:
     """Read one corpus and say what is wrong with it."""
+    seen, found = _look(params, name, deep, pipeline)
+    return replace(seen, stale=pipeline.stale(name)), found
+
+
+def _look(
+    params: Params, name: str, deep: bool, pipeline: Pipeline
+) -> tuple[Seen, list[Finding]]:
     place, its = f"corpus {name}", params.corpus(name)
     path, nothing = Path(its.path), Seen(name, params.corpus(name))
     if not path.exists():
         back = "`dvc pull data.dvc` brings it back if it was added; "
+        if not _shared(Path()):
+            back = ("if a colleague added it, name your team's remote first (docs/remotes.md, "
+                    "section 1), then `dvc pull data.dvc`; else ")
         return nothing, [Finding(
             place, PROBLEM, f"{path} is not there, so nothing can be said of it",
             "make pull" if name in BUNDLED and Path("Makefile").is_file() else
@@ -94,6 +112,17 @@ def look(
         Finding(place, OK, f"{path}: {said}; read in {duration(took)}"), *found,
         *_same(place, corpus.documents), *_size(params, seen),
     ]
+
+
+def _shared(root: Path) -> bool:
+    """Whether the default remote may have what the repository does not bring."""
+    try:
+        config = configured(root) or {}
+    except ValueError:
+        return True  # a finding of its own
+    default = config.get("remote", {}).get(config.get("core", {}).get("remote"))
+    folder = folder_of(default) if default else None
+    return default is not None and not (folder and in_git(folder, root))
 
 
 def _files(its: CorpusSettings, path: Path) -> list[Path]:

@@ -12,6 +12,7 @@ from typing import Any
 from spanwise.doctor import cache as objects
 from spanwise.doctor import (
     corpora,
+    cutting,
     estimates,
     machine,
     pipeline,
@@ -72,6 +73,7 @@ def examine(params: Params, deep: bool = False, dry_run: bool = False) -> Diagno
         found += said
         if seen.documents:
             found += truncation.look(params, seen)
+            found += cutting.look(params, seen, by_name[seen.name])
             found.append(by_name[seen.name].finding())
         found += corpora.registered(params, seen)
     unread = {seen.name: said[0].mend for seen, said in looks if not seen.documents}

@@ -21,7 +21,7 @@ from spanwise.doctor.work import OTHERS, Estimate, Work, held_against
 from spanwise.documents.model import sha256
 from spanwise.embedding import key, query_text
 from spanwise.errors import InputError, SpanwiseError
-from spanwise.params import EmbedderSettings, Params
+from spanwise.params import SEGMENTATIONS, EmbedderSettings, Params
 
 CONTEXT_S, TREE_S, QUESTION_S = 15.0, 120.0, 20.0
 """Seconds of a context, of a document's titles or outline, and of a written question, on two cores
@@ -56,28 +56,47 @@ def estimate(
     tokens = round(counter * sum(len(d.body) for d in seen.documents))
     labelled = _labelled(seen)
     # What an entry of `external` came to is not counted before it has cut.
-    chunks = {**_chunks(params, seen, tokens), **_counted_chunks(params, seen)}
-    made = Estimate(seen.name, labelled is not None, tokens, chunks)
+    counted = _counted_chunks(params, seen, pipeline)
+    chunks = {**_chunks(params, seen, tokens), **counted}
+    made = Estimate(seen.name, labelled is not None or chunks.keys() <= counted.keys(), tokens,
+                    chunks, until=_until(seen, "chunk"))
     changed, stage = not seen.unchanged, pipeline.find
 
-    def add(work: Work, name: str) -> None:
-        made.work.append(held_against(work, stage(name), changed))
+    def add(work: Work, name: str, *sources: str, anew: bool = False) -> None:
+        """sources: earlier stages that tell how much is left."""
+        until = next(filter(None, (_until(seen, source) for source in sources)), "")
+        made.work.append(held_against(work, stage(name), changed, until, anew))
 
-    add(_induce(params, seen, tokens, machine, rate), f"induce@{seen.name}")
+    add(_induce(params, seen, tokens, machine, rate), f"induce@{seen.name}",
+        anew=_cut_otherwise(seen, pipeline))
     add(_ask(params, seen), f"ask@{seen.name}")
-    add(_contexts(params, seen, chunks), f"label@{seen.name}")
+    add(_contexts(params, seen, chunks), f"label@{seen.name}", "chunk")
     asked = [str(q["text"]) for q in seen.questions or ()]
     for name, its in params.embedders.items():
         cell = f"{seen.name}-{name}"
         add(_embed(
             params, seen, name, its, labelled, asked, chunks, counter, tokens, machine, rate
-        ), f"embed@{cell}")
+        ), f"embed@{cell}", "label", "ask")
         if seen.settings.units:
-            add(_units(params, seen, name, its, tokens, machine, rate), f"units-retrieve@{cell}")
+            work = _units(params, seen, name, its, tokens, machine, rate)
+            add(work, f"units-retrieve@{cell}", "units")
         for work in _rerank(params, seen, name, chunks, machine, rate):
-            add(work, f"rerank@{cell}")
+            add(work, f"rerank@{cell}", f"retrieve-{name}")
     made.work.append(_others(pipeline, seen.name, len(asked), machine))
     return made
+
+
+def _until(seen: Seen, source: str) -> str:
+    """A stage that leaves something else when it runs again, as a person names it; else ""."""
+    stage, _, embedder = source.partition("-")
+    named = "-".join(filter(None, (f"{stage}@{seen.name}", embedder)))
+    return stage if named in seen.stale else ""
+
+
+def _cut_otherwise(seen: Seen, pipeline: Pipeline) -> bool:
+    """Whether the segmenter's own settings changed, so that none of its trees serves."""
+    stage = pipeline.find(f"induce@{seen.name}")
+    return stage is not None and "inducers" in stage.settings and seen.settings.inducer != "llm"
 
 
 def _others(pipeline: Pipeline, name: str, questions: int, machine: Machine) -> Work:
@@ -114,7 +133,7 @@ def _labelled(seen: Seen) -> list[str] | None:
     from spanwise.labelling import texts
 
     path = layout.stage("label", seen.name) / "labels.parquet"
-    if not seen.unchanged or not path.exists():
+    if not seen.holds("label") or not path.exists():
         return None
     try:
         rows = schemas.read(path, schemas.LABELS)
@@ -125,8 +144,13 @@ def _labelled(seen: Seen) -> list[str] | None:
     return found if same else None
 
 
-def _counted_chunks(params: Params, seen: Seen) -> dict[str, int]:
+def _counted_chunks(params: Params, seen: Seen, pipeline: Pipeline) -> dict[str, int]:
     """Chunks of each segmentation, from `chunk`, else from `label`, which a clone may have."""
+    stage = pipeline.find(f"chunk@{seen.name}")
+    if stage is not None and stage.settings == {"external"} and seen.holds("induce"):
+        # What other packages cut is cut anew; the study's own segmentations stay.
+        cut = _left_by("chunk", seen).get("segmentations", {})
+        return {name: cut[name]["chunks"] for name in SEGMENTATIONS if name in cut}
     labels, report = _report("label", seen).get("labels", {}), _report("chunk", seen)
     named = {name: its.segmentation for name, its in params.labels().items()}
     found = {named[name]: its["chunks"] for name, its in labels.items() if name in named}
@@ -147,6 +171,11 @@ def _chunks(params: Params, seen: Seen, tokens: int) -> dict[str, int]:
 
 def _report(stage: str, seen: Seen) -> Mapping[str, Any]:
     """A stage's report on these very documents, or nothing."""
+    return _left_by(stage, seen) if seen.holds(stage) else {}
+
+
+def _left_by(stage: str, seen: Seen) -> Mapping[str, Any]:
+    """The report that a stage left on these very documents, whatever its settings were."""
     if not seen.unchanged:
         return {}
     try:
@@ -209,7 +238,7 @@ def _ask(params: Params, seen: Seen) -> Work:
     if seen.settings.questions != "written":
         return Work("ask", "requests", 0, 0, 0.0)
     most = 4 * params.writing.per_type * len(seen.documents)
-    left = most if seen.questions is None else 0
+    left = most if seen.questions is None or not seen.holds("ask") else 0
     return Work("ask", "questions", most, left, _local(params, QUESTION_S, left),
                 _gguf(params, left))
 
@@ -288,7 +317,7 @@ def _units(
         paragraphs + 2 * headings + len(seen.documents) + round(tokens / step)
     )
     # Vectors of units are no output, so they are counted where this machine has them.
-    held = len(_keys(layout.unit_vectors(seen.name, name))) if seen.unchanged else 0
+    held = len(_keys(layout.unit_vectors(seen.name, name))) if seen.holds("units") else 0
     left = max(0, of - held)
     inside = tokens * (2 + windows.size_tokens / step) * left / max(1, of)
     seconds, memory = _encode(its, inside, left, machine, rate)
@@ -312,7 +341,7 @@ def _rerank(
         )
         path = layout.reranked(seen.name, name, reranker) / "pairs.parquet"
         held = pq.read_metadata(path).num_rows if path.exists() else 0
-        left = 0 if held and seen.unchanged else of
+        left = 0 if held and seen.holds("rerank", name) else of
         as_encoder = EmbedderSettings(model=its.model, pooling="mean", device=its.device,
                                       batch_size=its.batch_size)
         seconds, memory = _encode(as_encoder, left * 230.0, left, machine, rate)

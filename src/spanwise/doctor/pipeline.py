@@ -35,6 +35,7 @@ class Stage:
     where:   HERE, CACHE, REMOTE, UNKNOWN or NOWHERE, the farthest of its outputs.
     changed: NEW, SETTINGS, DATA, INPUTS or CODE; None if all is as it was when it ran.
     persist: it goes on from its own outputs, and `dvc repro` does not fetch them from the cache.
+    settings: dotted names or sections of params.yaml that are others now than when it ran.
     """
 
     name: str
@@ -43,6 +44,12 @@ class Stage:
     where: str
     changed: str | None
     persist: bool
+    settings: frozenset[str] = frozenset()
+
+    @property
+    def stale(self) -> bool:
+        """What it left is of other documents, settings or inputs, so nothing is counted in it."""
+        return self.changed in (DATA, SETTINGS, INPUTS)
 
     @property
     def done(self) -> bool:
@@ -76,6 +83,10 @@ class Pipeline:
 
     def of(self, corpus: str | None) -> list[Stage]:
         return [stage for stage in self.stages if stage.corpus == corpus]
+
+    def stale(self, corpus: str) -> frozenset[str]:
+        """Names of a corpus's stages that left what the next run will replace by something else."""
+        return frozenset(stage.name for stage in self.of(corpus) if stage.stale)
 
     def find(self, name: str) -> Stage | None:
         return next((stage for stage in self.stages if stage.name == name), None)
@@ -160,8 +171,18 @@ class _Seen:
             for out in its.get("outs", [])
         )
         where = max((self.where(*out) for out in outs.items()), default=HERE, key=_FAR.index)
-        changed = self.changed(its, kept, earlier) if kept else NEW
-        return Stage(name, corpus, outs, where, changed, persist)
+        if not kept:
+            return Stage(name, corpus, outs, where, NEW, persist)
+        settings = self.other(its, kept)
+        changed = self.changed(its, kept, earlier, settings)
+        return Stage(name, corpus, outs, where, changed, persist, settings)
+
+    def other(self, its: Mapping[str, Any], kept: Mapping[str, Any]) -> frozenset[str]:
+        """The settings of a stage that dvc.lock has otherwise."""
+        now, then = self.named(its.get("params", [])), kept.get("params") or {}
+        then = then.get("params.yaml") or {}
+        return frozenset(key for key in now.keys() | then.keys()
+                         if now.get(key, _NONE) != then.get(key, _NONE))
 
     def where(self, path: str, digest: str) -> str:
         if (self.root / path).exists():
@@ -174,7 +195,8 @@ class _Seen:
         return next((store for store in self.stores if digest and store.has(digest)), None)
 
     def changed(
-        self, its: Mapping[str, Any], kept: Mapping[str, Any], earlier: Sequence[Stage]
+        self, its: Mapping[str, Any], kept: Mapping[str, Any], earlier: Sequence[Stage],
+        settings: frozenset[str],
     ) -> str | None:
         """The weightiest reason to run it again."""
         made = {path: digest for stage in earlier for path, digest in stage.outs.items()}
@@ -184,7 +206,7 @@ class _Seen:
             return CODE
         known = {str(dep["path"]): str(dep.get("md5", "")) for dep in kept.get("deps", [])}
         reasons = set()
-        if self.named(its.get("params", [])) != (kept.get("params") or {}).get("params.yaml", {}):
+        if settings:
             reasons.add(SETTINGS)
         for path in its.get("deps", []):
             if path.startswith("artifacts/") or path == "reports":
@@ -211,7 +233,7 @@ class _Seen:
 
     def hash(self, path: str) -> str:
         if path not in self.hashes:
-            self.hashes[path] = tree_md5(self.root / path, self.most)
+            self.hashes[path] = tree_md5(self.root / path, self.most, self.root)
         return self.hashes[path]
 
     def same_data(self, corpus: str) -> bool:
@@ -231,17 +253,18 @@ _FAR = (HERE, CACHE, REMOTE, UNKNOWN, NOWHERE)
 _NONE: Any = object()
 
 
-def tree_md5(path: Path, most: int | None = None) -> str:
+def tree_md5(path: Path, most: int | None = None, root: Path = Path()) -> str:
     """The MD5 that DVC gives a file or a folder (of the list of its files); "" if it is absent.
 
     What .dvcignore names is left out, by the names of files and folders alone.
     most: bytes of a folder beyond which it is not hashed: "" too.
+    root: the project's, where .dvcignore is.
     """
     if path.is_file():
         return _md5(path)
     if not path.is_dir():
         return ""
-    ignored = _ignored(Path())
+    ignored = _ignored(root)
     inside = {inner: inner.relative_to(path) for inner in path.rglob("*") if inner.is_file()}
     if most is not None and sum(inner.stat().st_size for inner in inside) > most:
         return ""

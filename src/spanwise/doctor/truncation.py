@@ -41,7 +41,7 @@ def look(params: Params, seen: Seen) -> list[Finding]:
 
 def _embed_report(seen: Seen, embedder: str) -> Mapping[str, Any]:
     path = layout.cell_report("embed", seen.name, embedder)
-    if not seen.unchanged or not path.exists():
+    if not seen.holds("embed", embedder) or not path.exists():
         return {}
     try:
         return layout.read_report(path)

@@ -12,10 +12,14 @@ from spanwise.doctor.findings import NOTE, OK, Finding, duration, size
 from spanwise.doctor.pipeline import NEW, Pipeline, Stage
 from spanwise.params import Params
 
-SURE, AT_MOST, ELSEWHERE, ASK = "sure", "at most", "elsewhere", "ask a remote"
+SURE, AT_MOST, ELSEWHERE, ASK, AGAIN = "sure", "at most", "elsewhere", "ask a remote", "again"
 """How much of what is left has to be computed: all of it; less, where some of what is kept still
 serves; nothing, once it is brought from the cache or a remote; nobody knows before a remote was
-asked."""
+asked; nothing but what is kept, though the stage starts again."""
+
+_TEXTS = "the texts changed, and how much of what is kept still serves is unknown until parsed"
+_OWN = ("what it depends on changed, and how much of what is kept still serves is unknown until it "
+        "runs")
 
 OTHERS = "start-up and tables"
 """In the place of a stage: starting each of them, and what they do without a model."""
@@ -30,8 +34,10 @@ class Work:
     of, left: texts, pairs or requests in all, and those not kept yet.
     seconds:  for those left; None where it cannot be said (a GPU, a server).
     memory:   bytes, all processes together; disk: bytes that are written, DVC's copies included.
-    sure:     SURE, AT_MOST, ELSEWHERE or ASK.
+    sure:     SURE, AT_MOST, ELSEWHERE, ASK or AGAIN.
     bring:    the command that spares it, where it is ELSEWHERE or ASK.
+    until:    the stage that runs again before it, and tells how much is left: AT_MOST.
+    why:      else, why it is AT_MOST.
     """
 
     stage: str
@@ -43,6 +49,8 @@ class Work:
     disk: int = 0
     sure: str = SURE
     bring: str = ""
+    until: str = ""
+    why: str = ""
 
     @property
     def due(self) -> bool:
@@ -51,6 +59,8 @@ class Work:
 
     def line(self) -> str:
         """What is left, the time and the memory it takes."""
+        if self.sure == AGAIN:
+            return f"{self.stage}: starts again, and all {self.of} {self.unit} are kept"
         if not self.left:
             return f"{self.stage}: nothing, all {self.of} {self.unit} are done"
         takes = f"about {duration(self.seconds)}" if self.seconds is not None else (
@@ -64,9 +74,10 @@ class Work:
         if self.sure == ASK:
             return (f"{self.stage}: unknown until `{self.bring}`, which brings it if a remote has "
                     f"it; else {many}, {takes}")
+        if self.until:
+            return f"{self.stage}: until `{self.until}` has run: at most about {many}, {takes}"
         if self.sure == AT_MOST:
-            return (f"{self.stage}: at most {many}, {takes}: the texts changed, and how much of "
-                    "what is kept still serves is unknown until parsed")
+            return f"{self.stage}: at most {many}, {takes}: {self.why}"
         return f"{self.stage}: {many}, {takes}"
 
 
@@ -76,6 +87,7 @@ class Estimate:
 
     counted: sizes were counted in what earlier stages left; else they were reckoned from the text.
     tokens:  of the documents, by the study's tokenizer; chunks: of each segmentation.
+    until:   the stage that runs again and makes other chunks; "" where none does.
     """
 
     name: str
@@ -83,10 +95,13 @@ class Estimate:
     tokens: int
     chunks: dict[str, int]
     work: list[Work] = field(default_factory=list)
+    until: str = ""
 
     def finding(self) -> Finding:
         """Sizes, and a line for each stage. Nothing left is said as such."""
         how = "counted" if self.counted else "reckoned from the text"
+        if self.until:
+            how = f"reckoned from the text until `{self.until}` has run"
         chunks = ", ".join(f"{n} {name}" for name, n in self.chunks.items())
         return Finding(
             f"work {self.name}", OK, f"{self.tokens} tokens; chunks: {chunks} ({how}). Left to do:",
@@ -94,23 +109,33 @@ class Estimate:
         )
 
 
-def held_against(work: Work, stage: Stage | None, changed: bool) -> Work:
+def held_against(
+    work: Work, stage: Stage | None, changed: bool, until: str = "", anew: bool = False
+) -> Work:
     """The work of a stage, after what dvc.lock says of it.
 
     changed: the documents are others than those that what is kept was made for.
+    until:   an earlier stage that runs again and tells how much is left; "" where none does.
+    anew:    nothing of what is kept serves.
     """
-    if stage is None or not work.left:
+    if stage is None or not work.of:
         return work
     if stage.done:
         return replace(work, left=0, seconds=0.0, memory=0, disk=0)
+    if not work.left:
+        return replace(work, sure=AGAIN)
     if stage.elsewhere:
         bring = "dvc checkout --allow-missing" if stage.where == CACHE else pulling(
             ["" if stage.where == UNKNOWN else stage.corpus]
         )
         return replace(work, sure=ASK if stage.where == UNKNOWN else ELSEWHERE, bring=bring)
     # What persists is kept by digests of single texts, so a changed corpus asks for a part alone.
-    part = changed and stage.persist and stage.changed != NEW and stage.where == HERE
-    return replace(work, sure=AT_MOST) if part else work
+    kept = stage.persist and stage.changed != NEW and stage.where == HERE
+    if until and stage.changed != NEW:
+        return replace(work, sure=AT_MOST, until=until)
+    if kept and not anew and (changed or stage.stale):
+        return replace(work, sure=AT_MOST, why=_TEXTS if changed else _OWN)
+    return work
 
 
 def summary(

@@ -1,6 +1,7 @@
 """What a person reads: one page, its figures as files, and nothing that was not computed before.
 
     gather      artifacts -> plain records, each table read once
+    current     whether these artifacts belong together
     diagnose    what the tables themselves say of the set-up: sizes, identity, routing, ratios
     cells       cells of a corpus: names, order, absent ones
     judgement   what may be said of a contrast; verdict: the words for it

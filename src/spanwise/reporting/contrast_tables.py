@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from spanwise.params import MEASURES, Params
 from spanwise.reporting.cells import cells_of
 from spanwise.reporting.gather import CorpusRecord, Row
@@ -13,6 +15,7 @@ from spanwise.reporting.markup import (
     esc,
     interval,
     listed,
+    many,
     probability,
     signed,
     standing,
@@ -49,30 +52,49 @@ def contrasts(record: CorpusRecord, params: Params, family: str) -> str:
     elif family == "connected":  # a check on the intervals: no draws are kept, no verdict is given
         columns = ["Contrast", "Standing", "Difference", "95% interval", "p", "Holm p", "dz",
                    "Questions", "Clusters", "Excluded"]
-    bodies = []
-    for cell in cells_of(record, params):
-        rows = contrast_rows(record, params, cell, family)
-        if rows:
-            bodies.append(tag("tbody", cell_head(cell, params, len(columns)) + "".join(
-                _contrast_row(record, row, params, len(columns), family) for row in rows
-            )))
+    found = {cell: contrast_rows(record, params, cell, family) for cell in cells_of(record, params)}
+    same, told = _constant([row for rows in found.values() for row in rows], family)
+    columns = [column for column in columns if column not in same]
+    bodies = [
+        tag("tbody", cell_head(cell, params, len(columns)) + "".join(
+            _contrast_row(record, row, params, columns, family) for row in rows
+        )) for cell, rows in found.items() if rows
+    ]
     title = FAMILY_TITLES.get(family, words(family))
     return table(
-        f"{esc(title)}, {esc(TITLES[params.primary.measure])}",
+        f"{esc(title)}, {esc(TITLES[params.primary.measure])}{esc(told)}",
         heads(columns, 2 if family in ("dose", "connected") else 3), "".join(bodies),
-        label=f"{title}, {record.name}",
+        label=f"{title}, {record.name}", look="tight",
     ) if bodies else ""
 
 
+def _constant(rows: Sequence[Row], family: str) -> tuple[set[str], str]:
+    """Columns that would say the same in every row, and what they say, for the caption."""
+    clusters = ("Clusters", "cluster") if family == "connected" else ("Documents", "document")
+    columns = (("Questions", "question", "n_questions"), (*clusters, "n_documents"))
+    estimated = [row for row in rows if row["delta"] is not None]
+    same: set[str] = set()
+    told = []
+    for column, word, key in columns:
+        values = {row[key] for row in estimated}
+        if len(values) == 1:
+            same.add(column)
+            told.append(many(values.pop(), word))
+    if estimated and not any(row["excluded"] for row in estimated):
+        same.add("Excluded")
+        told.append("none excluded")
+    return same, f"; in every row {', '.join(told)}" if told else ""
+
+
 def _contrast_row(
-    record: CorpusRecord, row: Row, params: Params, columns: int, family: str
+    record: CorpusRecord, row: Row, params: Params, columns: Sequence[str], family: str
 ) -> str:
     pair = f"{row['a']} − {row['b']}"
     name = row["name"] if family == "step" else f"{row['name']} <small>{esc(pair)}</small>"
     name = tag("th", name if family != "step" else esc(pair), scope="row")
     if row["delta"] is None:
         reason = f"absent: {esc(row['reason'] or 'no reason was recorded')}"
-        return tag("tr", name + tag("td", reason, colspan=str(columns - 1), class_="absent"))
+        return tag("tr", name + tag("td", reason, colspan=str(len(columns) - 1), class_="absent"))
     says, draws = judge(row, record.check(row), params), params.inference.iterations
     cells = tag("td", standing(called(row["standing"], record.demonstration)))
     if judged(row, params):
@@ -86,8 +108,11 @@ def _contrast_row(
     if family != "dose":
         cells += number(probability(row["p_holm"], draws, family_size(row, params)))
         cells += number(signed(row["dz"], 2))
-    cells += number(count(row["n_questions"])) + number(count(row["n_documents"]))
-    return tag("tr", name + cells + number(count(row["excluded"])))
+    for column, key in (("Questions", "n_questions"), ("Documents", "n_documents"),
+                        ("Clusters", "n_documents"), ("Excluded", "excluded")):
+        if column in columns:
+            cells += number(count(row[key]))
+    return tag("tr", name + cells)
 
 
 def _otherwise(record: CorpusRecord, row: Row, params: Params) -> str:

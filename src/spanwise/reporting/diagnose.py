@@ -6,6 +6,7 @@ flagged. A flag does not change a figure; it says what to bear in mind when read
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import fmean
@@ -30,11 +31,44 @@ class Check:
 def diagnose(record: CorpusRecord, params: Params) -> list[Check]:
     """Every diagnostic of one corpus, in the order of the data's way."""
     return [
-        *inducer(record), *sizes(record, params), *others(record, params), *identity(record),
-        *placebos(record),
+        *inducer(record), *cuts(record), *sizes(record, params), *others(record, params),
+        *identity(record), *placebos(record),
         *contexts(record, params), *windows(record), *routing(record, params), *ratios(record),
         *lexical(record),
     ]
+
+
+def uncut(record: CorpusRecord) -> tuple[int, int]:
+    """Documents that are one chunk in every segmentation, and documents with any chunk."""
+    most: dict[str, int] = {}
+    for rows in record.chunks.values():
+        for doc_id, found in Counter(row["doc_id"] for row in rows.values()).items():
+            most[doc_id] = max(found, most.get(doc_id, 0))
+    return sum(found == 1 for found in most.values()), len(most)
+
+
+def warned(record: CorpusRecord) -> str | None:
+    """What to bear in mind before any figure where more than half of the documents are not cut."""
+    whole, documents = uncut(record)
+    if whole * 2 <= documents:
+        return None
+    return (
+        f"Nothing is cut: {count(whole)} of {many(documents, 'document')} "
+        f"{'is' if whole == 1 else 'are'} one chunk in every segmentation, so boundaries, paths "
+        "and routing can hardly differ; lower chunking.cap_tokens."
+    )
+
+
+def cuts(record: CorpusRecord) -> list[Check]:
+    """How many documents no segmentation cuts; flagged above a tenth."""
+    whole, documents = uncut(record)
+    return [Check(
+        "Documents that nothing cuts",
+        f"{count(whole)} of {many(documents, 'document')} "
+        f"{'is' if whole == 1 else 'are'} one chunk in every segmentation",
+        "few: there boundaries, paths and routing can hardly differ; lower chunking.cap_tokens",
+        whole * 10 > documents,
+    )] if documents else []
 
 
 INDUCERS = {

@@ -22,7 +22,7 @@ from spanwise.reporting.markup import (
     standing,
     tag,
 )
-from spanwise.reporting.plots import absent_row, grouped
+from spanwise.reporting.plots import absent_row, grouped, spread
 from spanwise.reporting.tables import (
     COLUMN_GROUPS,
     TITLES,
@@ -92,14 +92,14 @@ def _forest(record: CorpusRecord, params: Params, families: Sequence[str]) -> st
         family: {r["name"]: r for r in contrast_rows(record, params, cell, family)}
         for family in ("contrast", *families)
     }
-    drawn, values = grouped(params, found, _line)
+    drawn, on = grouped(params, found, _line)
     keys = tag("li", sign("square", "filled blue") + "all questions") + tag(
         "li", sign("diamond", "hollow") + "one type") + tag(
         "li", f"shaded: ±{margin:g}; whiskers: 95% intervals")
     return tag("figure", tag("figcaption", (
         f"The contrasts within each type of question {standing('exploratory')}"
     )) + tag("ul", keys, class_="legend") + rows(
-        drawn, scale(values), band=(-margin, margin), lines=[(0.0, "zero")], signed=True,
+        drawn, on, band=(-margin, margin), lines=[(0.0, "zero")], signed=True,
         unit=f"difference in {TITLES[params.primary.measure]}",
     ), class_="forest")
 
@@ -115,7 +115,7 @@ def _line(family: str, row: Row) -> PlotRow:
     )
     asked = many(row["n_questions"], "question")
     return PlotRow(label, [mark], (
-        f"{signed(row['delta'])} {interval(row['ci_low'], row['ci_high'])} <small>{asked}</small>"
+        f"{spread(row)} <small>{asked}</small>"
     ), strong=whole)
 
 

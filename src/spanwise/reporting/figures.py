@@ -66,6 +66,37 @@ def scale(values: Sequence[float], pad: float = 0.06) -> Scale:
     return Scale(low - room, high + room)
 
 
+BOUND = 1.0
+"""Most that measures between 0 and 1 can differ by."""
+
+
+def within(value: float) -> float:
+    """The nearest value that a difference of measures between 0 and 1 can have."""
+    return max(-BOUND, min(BOUND, value))
+
+
+def difference_scale(
+    deltas: Sequence[float], intervals: Sequence[tuple[float | None, float | None]]
+) -> Scale:
+    """A scale for differences of measures between 0 and 1: it holds what they can be, no more.
+
+    deltas:    always inside, even beyond 1 (the greedy ideal of coverage-nDCG is a stand-in).
+    intervals: one of few documents may end where no difference can lie, and would press all others
+               into dots; one that says nothing has no part in the scale.
+    raises:    ValueError without values.
+    """
+    ends = [
+        within(end) for its in intervals if not unusable(*its) for end in its if end is not None
+    ]
+    on = scale([*deltas, *ends])
+    return Scale(max(on.low, min([-BOUND, *deltas])), min(on.high, max([BOUND, *deltas])))
+
+
+def unusable(low: float | None, high: float | None) -> bool:
+    """Whether an interval holds every difference there can be, so that it says nothing."""
+    return low is not None and high is not None and low <= -BOUND and high >= BOUND
+
+
 @dataclass(frozen=True, slots=True)
 class Mark:
     """A value, with its interval where it has one. `look` names its classes in the page's style:
@@ -122,21 +153,29 @@ def strip(
     middle = height / 2
     for mark in marks:
         if mark.low is not None and mark.high is not None:
-            ends = (on.at(mark.low), on.at(mark.high))
-            parts.append(
-                f'<line x1="{ends[0]}" x2="{ends[1]}" y1="{middle:g}" y2="{middle:g}" '
-                f'class="reach {esc(mark.look)}"/>'
-            )
-            parts += [
-                f'<line x1="{x}" x2="{x}" y1="{middle - 4:g}" y2="{middle + 4:g}" '
-                f'class="reach {esc(mark.look)}"/>'
-                for x in ends
-            ]
+            parts += _whisker(mark.low, mark.high, on, middle, mark.look)
         parts.append(_shape(on.at(mark.value), middle, mark.shape, mark.look))
     return (
         f'<svg class="strip" width="100%" height="{height}" aria-hidden="true" focusable="false">'
         f'{"".join(parts)}</svg>'
     )
+
+
+def _whisker(low: float, high: float, on: Scale, middle: float, look: str) -> list[str]:
+    """An interval: a short line across each end, or an arrow head at the edge it goes beyond."""
+    ends = (on.at(max(low, on.low)), on.at(min(high, on.high)))
+    parts = [
+        f'<line x1="{ends[0]}" x2="{ends[1]}" y1="{middle:g}" y2="{middle:g}" '
+        f'class="reach {esc(look)}"/>'
+    ]
+    for x, beyond, back in ((ends[0], low < on.low, 6), (ends[1], high > on.high, -6)):
+        parts.append(
+            f'<svg x="{x}" y="{middle:g}" overflow="visible"><path d="M{back} -4L0 0L{back} 4" '
+            f'class="reach beyond {esc(look)}"/></svg>' if beyond else
+            f'<line x1="{x}" x2="{x}" y1="{middle - 4:g}" y2="{middle + 4:g}" '
+            f'class="reach {esc(look)}"/>'
+        )
+    return parts
 
 
 def axis(on: Scale, *, signed: bool) -> str:

@@ -15,6 +15,7 @@ from spanwise import layout, schemas
 from spanwise.documents.records import load_questions
 from spanwise.errors import InputError
 from spanwise.params import WITHOUT, Params
+from spanwise.reporting.current import same_rows, same_texts
 from spanwise.sweep import looked
 from spanwise.sweep.results import Sweep, read_all
 
@@ -171,19 +172,47 @@ def gather(root: Path, name: str, params: Params) -> CorpusRecord:
     """Read one corpus.
 
     root:   the project's folder, above `artifacts`.
-    raises: InputError if a table is missing or is not what its schema says.
+    raises: InputError if a table is missing, is not what its schema says, or does not belong to the
+            others: a stage has run apart from those that follow it.
     """
+    try:
+        return _gather(root, name, params)
+    except KeyError as error:
+        raise InputError(
+            f"{name}: its artifacts have no {error}: a stage ran apart from the others, or another "
+            "version of spanwise left them; run `dvc repro`"
+        ) from error
+
+
+def _gather(root: Path, name: str, params: Params) -> CorpusRecord:
     infer = root / layout.stage("infer", name)
     about = layout.read_report(infer / "report.json")
+    same_texts(name, about, *(
+        layout.read_report(root / layout.stage(stage, name) / "report.json")
+        for stage in ("parse", "ask")
+    ))
     label = layout.read_report(root / layout.stage("label", name) / "report.json")
     documents = schemas.read(root / layout.parse(name) / "documents.parquet", schemas.DOCUMENTS)
     chunked = layout.read_report(root / layout.stage("chunk", name) / "report.json")
     questions = load_questions(
         root / layout.stage("ask", name), chunked["unusable_induced_trees"]
     )
-    chunks = schemas.read(root / layout.stage("chunk", name) / "chunks.parquet", schemas.CHUNKS)
+    chunks = _by_segmentation(schemas.read(
+        root / layout.stage("chunk", name) / "chunks.parquet", schemas.CHUNKS
+    ))
     scores = schemas.read(root / layout.stage("score", name) / "scores.parquet", schemas.SCORES)
     ranked, routing = _retrieved(root, name, params)
+    contrasts = schemas.read(infer / "contrasts.parquet", schemas.CONTRASTS).to_pylist()
+    asked = questions.to_pylist()
+    same_rows(
+        name, params, documents=set(documents["doc_id"].to_pylist()),
+        cited={d for q in asked for d in (q["doc_id"], *(e["doc_id"] for e in q["evidence"]))},
+        chunks=chunks, lists=[found.lists for found in ranked.values()],
+        named={
+            *(row["condition"] for rows in routing.values() for row in rows),
+            *(row[arm] for row in contrasts for arm in ("a", "b")),
+        },
+    )
     units, counted = _units(root, name, params)
     bodies = zip(*(documents[c].to_pylist() for c in ("doc_id", "body_sha256")), strict=True)
     looked_at = looked.among(root, name, dict(bodies))
@@ -207,16 +236,16 @@ def gather(root: Path, name: str, params: Params) -> CorpusRecord:
             (row["embedder"], row["reranker"], row["condition"], row["slice"], row["measure"]): row
             for row in schemas.read(infer / "means.parquet", schemas.MEANS).to_pylist()
         },
-        contrasts=schemas.read(infer / "contrasts.parquet", schemas.CONTRASTS).to_pylist(),
+        contrasts=contrasts,
         checks={
             (row["embedder"], row["reranker"], row["measure"], row["family"], row["name"]): row
             for row in schemas.read(infer / "checks.parquet", schemas.CHECKS).to_pylist()
         },
         mixed=schemas.read(infer / "mixed.parquet", schemas.MIXED).to_pylist(),
-        questions=questions.to_pylist(),
+        questions=asked,
         documents={row["doc_id"]: row for row in documents.drop_columns(["raw"]).to_pylist()},
         scores={column: scores[column].to_pylist() for column in scores.column_names},
-        chunks=_by_segmentation(chunks),
+        chunks=chunks,
         ranked=ranked,
         routing=routing,
         units=units,

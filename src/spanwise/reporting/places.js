@@ -42,15 +42,50 @@ function gains(chunks, evidence) {
   });
 }
 
+// An id as a person reads it: the files of a folder have theirs percent-encoded. What would not be
+// printed, and what is no encoding, stays as it is.
+function readable(id) {
+  try {
+    const read = decodeURIComponent(id);
+    return /[\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs}/u.test(read) ? id : read;
+  } catch { return id; }
+}
+
+function place(id, start, end) {
+  return el("code", { title: `${id}:${start}-${end}` }, `${readable(id)}:${start}-${end}`);
+}
+
+// The segmentations of spanwise itself; those that other packages cut have looks in turn, by name.
+const OWN = ["fixed", "induced", "native"];
+const OTHERS = ["other", "other second", "other third"];
+
 // The chunks of one corpus, by number: a number counts the chunks of all earlier documents.
 class Places {
   constructor(found) {
     this.found = found;
     this.first = {};
+    this.others = Object.keys(found).filter((name) => !OWN.includes(name)).sort();
     for (const [name, documents] of Object.entries(found)) {
       let sum = 0;
       this.first[name] = documents.map((edges) => (sum += edges.length / 2) - edges.length / 2);
     }
+  }
+
+  // Its classes in the page's style.
+  look(name) {
+    return OWN.includes(name) ? name : OTHERS[this.others.indexOf(name) % OTHERS.length];
+  }
+
+  // A letter of its name that no earlier one has, where there is one.
+  letter(name) {
+    const taken = new Set();
+    for (const other of [...OWN, ...this.others]) {
+      const its = [...other.toUpperCase()];
+      const mine = its.find((sign) => !taken.has(sign)) ?? its[0];
+      if (other === name) return mine;
+      taken.add(mine);
+    }
+    return name[0].toUpperCase();
   }
 
   chunk(segmentation, number) {

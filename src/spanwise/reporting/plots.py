@@ -7,7 +7,18 @@ from typing import TypeVar
 
 from spanwise.params import Params
 from spanwise.reporting.cells import LEXICAL, Cell, cell_name, dense_cells, is_primary
-from spanwise.reporting.figures import Mark, PlotRow, Series, ladder, rows, scale, sign
+from spanwise.reporting.figures import (
+    Mark,
+    PlotRow,
+    Scale,
+    Series,
+    difference_scale,
+    ladder,
+    rows,
+    scale,
+    sign,
+    unusable,
+)
 from spanwise.reporting.gather import CorpusRecord, Row
 from spanwise.reporting.markup import (
     called,
@@ -24,8 +35,9 @@ from spanwise.reporting.verdict import contrast_rows, wording
 
 FAMILIES = {"fixed": "green", "induced": "blue", "native": "orange"}
 """Colour of each segmentation; the shape tells the cell, so no figure rests on colour alone."""
-OTHER = "violet"
-"""Colour of the segmentations that other packages cut: a row's label says which."""
+OTHERS = ("violet", "ink", "grey")
+"""Colours of the segmentations that other packages cut, by name and in turn, as in the view of a
+question."""
 
 
 def forest(record: CorpusRecord, params: Params) -> str:
@@ -33,7 +45,7 @@ def forest(record: CorpusRecord, params: Params) -> str:
     margin = params.inference.margin
     cells = dense_cells(record, params)
     found = {cell: {r["name"]: r for r in contrast_rows(record, params, cell)} for cell in cells}
-    drawn, values = grouped(
+    drawn, on = grouped(
         params, found, lambda cell, row: _contrast_row(cell, row, params, record.demonstration)
     )
     if not drawn:
@@ -46,7 +58,7 @@ def forest(record: CorpusRecord, params: Params) -> str:
         "resampled. Right of zero, the first condition of the pair retrieves better."
     )
     return tag("figure", tag("figcaption", caption) + legend + rows(
-        drawn, scale(values), band=(-margin, margin), lines=[(0.0, "zero")], signed=True,
+        drawn, on, band=(-margin, margin), lines=[(0.0, "zero")], signed=True,
         unit=f"difference in {TITLES[params.primary.measure]}",
     ), class_="forest", id=f"forest-{record.name}")
 
@@ -56,14 +68,15 @@ Key = TypeVar("Key")
 
 def grouped(
     params: Params, found: Mapping[Key, Mapping[str, Row]], line: Callable[[Key, Row], PlotRow]
-) -> tuple[list[PlotRow], list[float]]:
-    """Rows of a forest, one group for each contrast, and all values that its axis must hold.
+) -> tuple[list[PlotRow], Scale]:
+    """Rows of a forest, one group for each contrast, and the scale of its axis.
 
     found: where a contrast was estimated -> its name -> its row; line: draws one of them.
     """
     margin = params.inference.margin
     drawn: list[PlotRow] = []
-    values = [-1.5 * margin, 1.5 * margin]
+    deltas: list[float] = []
+    intervals: list[tuple[float | None, float | None]] = [(-1.5 * margin, 1.5 * margin)]
     for name in params.contrasts:
         mine = [(key, by_name[name]) for key, by_name in found.items() if name in by_name]
         if not mine:
@@ -73,11 +86,17 @@ def grouped(
             drawn.append(absent_row("absent", mine[0][1]))
             continue
         drawn += [line(key, row) for key, row in mine]
-        values += [
-            row[figure] for _, row in mine for figure in ("delta", "ci_low", "ci_high")
-            if row[figure] is not None
-        ]
-    return drawn, values
+        deltas += [row["delta"] for _, row in mine if row["delta"] is not None]
+        intervals += [(row["ci_low"], row["ci_high"]) for _, row in mine]
+    return drawn, difference_scale(deltas, intervals)
+
+
+def spread(row: Row) -> str:
+    """A row's difference with its interval, and a word where the interval says nothing, as HTML."""
+    said = f"{signed(row['delta'])} {interval(row['ci_low'], row['ci_high'])}"
+    return said + (
+        " <small>no usable interval;</small>" if unusable(row["ci_low"], row["ci_high"]) else ""
+    )
 
 
 def contrast_head(row: Row) -> PlotRow:
@@ -100,8 +119,8 @@ def _contrast_row(cell: Cell, row: Row, params: Params, demonstration: bool) -> 
     p = probability(row["p_holm"], params.inference.iterations, len(params.contrasts))
     return PlotRow(
         label, [mark],
-        f"{signed(row['delta'])} {interval(row['ci_low'], row['ci_high'])} "
-        f"<small>Holm p {esc(p)}</small> {standing(called(row['standing'], demonstration))}",
+        f"{spread(row)} <small>Holm p {esc(p)}</small> "
+        f"{standing(called(row['standing'], demonstration))}",
         strong=primary,
     )
 
@@ -120,6 +139,10 @@ def conditions(record: CorpusRecord, params: Params) -> str:
         (name, row["mean"]) for name, its in params.conditions.items() if its.retrieval == "bm25"
         and (row := record.mean(LEXICAL, name, measure)) and row["mean"] is not None
     ]
+    others = sorted(
+        {its.segmentation for its in params.conditions.values()}.difference(FAMILIES)
+    )
+    colours = {**FAMILIES, **{name: OTHERS[i % len(OTHERS)] for i, name in enumerate(others)}}
     drawn: list[PlotRow] = []
     values = [mean for _, mean in lexical]
     for name, its in params.conditions.items():
@@ -132,7 +155,7 @@ def conditions(record: CorpusRecord, params: Params) -> str:
             if row is None or row["mean"] is None:
                 continue
             fill, shape = ("filled", "square") if is_primary(cell, params) else ("hollow", "circle")
-            colour = FAMILIES.get(its.segmentation, OTHER)
+            colour = colours[its.segmentation]
             marks.append(Mark(row["mean"], shape=shape, look=f"{fill} {colour}"))
             told.insert(0, f"{esc(cell_name(cell))} {figure(row['mean'])}")
             values.append(row["mean"])
@@ -142,10 +165,8 @@ def conditions(record: CorpusRecord, params: Params) -> str:
     if not values:
         return tag("p", "No condition has a mean.")
     keys = [("square", f"filled {look}", f"{family}, primary cell")
-            for family, look in FAMILIES.items()
+            for family, look in colours.items()
             if any(its.segmentation == family for its in params.conditions.values())]
-    if any(its.segmentation in params.external for its in params.conditions.values()):
-        keys.append(("square", f"filled {OTHER}", "of other packages, primary cell"))
     keys.append(("circle", "hollow", "other cells"))
     note = "; ".join(f"dashed: {name}, {figure(mean)}" for name, mean in lexical)
     caption = f"Mean {esc(TITLES[measure])} by condition {standing('exploratory')}"

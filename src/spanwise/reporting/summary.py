@@ -9,7 +9,7 @@ from spanwise.params import Params
 from spanwise.reporting import tables
 from spanwise.reporting.cells import Cell, cell_name
 from spanwise.reporting.deviations import deviation
-from spanwise.reporting.diagnose import diagnose
+from spanwise.reporting.diagnose import diagnose, warned
 from spanwise.reporting.gather import CorpusRecord
 from spanwise.reporting.judgement import ZERO
 from spanwise.reporting.markup import esc, figure, listed, many, standing, tag
@@ -115,8 +115,9 @@ def _flags(record: CorpusRecord, params: Params) -> str:
 
 
 def _sure(record: CorpusRecord) -> str:
-    """How far all this may be trusted: the registration, then the corpus."""
-    made = ""
+    """How far all this may be trusted: whether anything was cut, the registration, the corpus."""
+    uncut = warned(record)
+    first = tag("p", tag("strong", esc(uncut))) if uncut else ""
     if record.standing == "confirmatory":
         made = tag("p", "What ran is what was registered: its contrasts are confirmatory, all else "
                    "is exploratory.")
@@ -129,4 +130,4 @@ def _sure(record: CorpusRecord) -> str:
             "ul", "".join(tag("li", deviation(why).html()) for why in record.differences)))
     else:
         made = tag("p", "Everything here is exploratory.")
-    return made + (tag("p", esc(DEMONSTRATION)) if record.demonstration else "")
+    return first + made + (tag("p", esc(DEMONSTRATION)) if record.demonstration else "")

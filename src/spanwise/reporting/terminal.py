@@ -9,6 +9,7 @@ from pathlib import Path
 from spanwise.params import Params
 from spanwise.reporting.cells import cell_name
 from spanwise.reporting.deviations import deviation
+from spanwise.reporting.diagnose import warned
 from spanwise.reporting.gather import CorpusRecord
 from spanwise.reporting.judgement import judge
 from spanwise.reporting.markup import NONE, called, interval, probability, signed
@@ -36,6 +37,8 @@ def _corpus(record: CorpusRecord, params: Params) -> str:
     lines, notes = [HEADS], []
     if cell != (params.primary.embedder, params.primary.reranker):
         notes.append("The primary cell did not run, so nothing is confirmed.")
+    if uncut := warned(record):
+        notes.append(uncut)
     for row in contrast_rows(record, params, cell):
         says, said = judge(row, record.check(row), params), told(record, row, params)
         if says.state == "absent":

@@ -8,7 +8,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 
-from spanwise.reporting.figures import Scale, scale, sign
+from spanwise.reporting.figures import Scale, difference_scale, sign
 from spanwise.reporting.gather import DEVELOPMENT, Row, UnitsRecord
 from spanwise.reporting.markup import count, esc, interval, signed, tag
 from spanwise.reporting.units_verdict import named, shared
@@ -99,13 +99,13 @@ def differences(units: UnitsRecord, counted: str, words: str) -> str:
         pairs[pair] = None  # of every basis, so that a pair has one look in all figures
         if row["basis"] == basis and row["delta"] is not None:
             found.setdefault(shared(row), {})[pair, row["amount"]] = row
-    values = [
-        row[key] for rows in found.values() for row in rows.values()
-        for key in ("delta", "ci_low", "ci_high") if row[key] is not None
-    ]
-    if not values:
+    drawn = [row for rows in found.values() for row in rows.values()]
+    if not drawn:
         return ""
-    on = scale([0.0, *values])
+    on = difference_scale(
+        [0.0, *(row["delta"] for row in drawn)],
+        [(row["ci_low"], row["ci_high"]) for row in drawn],
+    )
     caption = (
         f"Differences of bundle coverage over the budget in {words}, {DEVELOPMENT} slice, the last "
         "unit cut short. Paired by need, documents resampled, 95% intervals, not corrected for the "
@@ -239,14 +239,21 @@ def _budgets(amounts: Sequence[int], places: Sequence[str]) -> list[str]:
 
 
 def _whiskers(row: Row, on: Scale, its: str) -> str:
-    """The interval around an origin of its own, a short line across each end."""
+    """The interval around an origin of its own, a short line across each end, or an arrow head at
+    the edge that it goes beyond."""
     if row["ci_low"] is None or row["ci_high"] is None:
         return ""
-    low, high = _y(on, row["ci_low"]), _y(on, row["ci_high"])
-    return f'<line y1="{low:g}" y2="{high:g}" class="reach {esc(its)}"/>' + "".join(
-        f'<line x1="-3" x2="3" y1="{end:g}" y2="{end:g}" class="reach {esc(its)}"/>'
-        for end in (low, high)
-    )
+    low, high = _y(on, max(row["ci_low"], on.low)), _y(on, min(row["ci_high"], on.high))
+    made = f'<line y1="{low:g}" y2="{high:g}" class="reach {esc(its)}"/>'
+    for end, beyond, back in (
+        (low, row["ci_low"] < on.low, -5), (high, row["ci_high"] > on.high, 5)
+    ):
+        made += (
+            f'<path d="M-3 {end + back:g}L0 {end:g}L3 {end + back:g}" '
+            f'class="reach beyond {esc(its)}"/>' if beyond else
+            f'<line x1="-3" x2="3" y1="{end:g}" y2="{end:g}" class="reach {esc(its)}"/>'
+        )
+    return made
 
 
 def _y(on: Scale, value: float) -> float:

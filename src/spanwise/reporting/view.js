@@ -1,10 +1,5 @@
 // One question: its documents with the evidence marked and the edges of chunks drawn over them, and
 // what each condition ranked where.
-const LETTERS = { fixed: "F", induced: "I", native: "N" };
-// Segmentations that other packages cut share one look, and their names tell them apart.
-const letter = (name) => LETTERS[name] ?? name[0].toUpperCase();
-const look = (name) => (name in LETTERS ? name : "other");
-
 class View {
   constructor() {
     this.shownEdges = null;
@@ -102,6 +97,10 @@ class View {
         slice: sliced(text) }));
   }
 
+  look(name) { return this.room.places.look(name); }
+
+  letter(name) { return this.room.places.letter(name); }
+
   draw() {
     const { conditions } = this.room.data;
     this.ranked = conditions.map(([, , segmentation], i) => this.own.lists[i].map(
@@ -149,7 +148,7 @@ class View {
         const gain = this.gains[i][rank];
         const here = this.texts.some(([doc]) => doc === chunk.doc);
         const cell = el("td", {
-          title: `${data.documents[chunk.doc][0]}:${chunk.start}-${chunk.end}`,
+          title: `${readable(data.documents[chunk.doc][0])}:${chunk.start}-${chunk.end}`,
         }, gain > 0 ? fixed(gain) : here ? "○" : "·");
         cell.classList.add(gain > 0 ? "heat" : "quiet");
         if (gain > 0) cell.style.setProperty("--v", String(0.25 + 0.75 * gain));
@@ -187,7 +186,7 @@ class View {
       const gain = this.gains[i][rank];
       const head = el("small");
       return { doc, start, end, head, item: el("li", { class: gain > 0 ? "hit" : null },
-        el("code", {}, `${data.documents[doc][0]}:${start}-${end}`),
+        place(data.documents[doc][0], start, end),
         gain > 0 ? ` covers ${fixed(gain)} ` : " ", head) };
     });
     const first = this.gains[i].findIndex((gain) => gain > 0);
@@ -218,8 +217,8 @@ class View {
         if (box.checked) this.shownEdges.add(name); else this.shownEdges.delete(name);
         this.lanes();
       });
-      return el("label", { class: look(name) }, box,
-        el("i", { "aria-hidden": "true" }, letter(name)), name);
+      return el("label", { class: this.look(name) }, box,
+        el("i", { "aria-hidden": "true" }, this.letter(name)), name);
     });
     return el("div", { class: "edges", role: "group", "aria-label": "Edges of chunks" },
       el("span", { class: "soft" }, "Edges of chunks"), ...boxes);
@@ -242,7 +241,8 @@ class View {
     }
     gap(end, length);
     const links = evidence.map(([, start, stop], i) => {
-      const link = el("button", { type: "button" }, `${id}:${start}-${stop}`);
+      const link = el("button", { type: "button", title: `${id}:${start}-${stop}` },
+        `${readable(id)}:${start}-${stop}`);
       link.addEventListener("click", () => found.querySelector(`mark[data-n="${i}"]`)
         ?.scrollIntoView({ block: "center" }));
       return link;
@@ -278,7 +278,7 @@ class View {
     const told = new Set();
     cuts.forEach((at, i) => {
       for (const [, segmentation, number, what] of edges.filter(([where]) => where === at)) {
-        made.append(el("span", { class: `edge ${look(segmentation)}`, role: "img",
+        made.append(el("span", { class: `edge ${this.look(segmentation)}`, role: "img",
           "data-of": segmentation, "data-at": at, "data-n": number, "data-what": what,
           "aria-label": `${segmentation} chunk ${number + 1} ${what}` }));
       }
@@ -298,7 +298,7 @@ class View {
       made.style.width = `${(100 * (end - start)) / length}%`;
       return made;
     };
-    const rows = Object.keys(this.room.places.found).map((name) => el("div", { class: look(name) },
+    const rows = Object.keys(this.room.places.found).map((name) => el("div", { class: this.look(name) },
       ...this.room.places.of(name, doc).map(({ start, end }) => at(el("i"), start, end))));
     return el("div", { class: "map", role: "img", "aria-label": `Evidence at ${
       evidence.map(([, start]) => `${Math.round((100 * start) / length)}%`).join(", ") || "no place"
@@ -317,8 +317,7 @@ class View {
     for (const [n, article] of [...this.paper.querySelectorAll("article")].entries()) {
       const doc = this.texts[n][0];
       const text = article.querySelector(".text");
-      for (const name of Object.keys(LETTERS)) text.classList.toggle(`no-${name}`,
-        !names.includes(name));
+      for (const name of OWN) text.classList.toggle(`no-${name}`, !names.includes(name));
       for (const mark of text.querySelectorAll(".edge.other")) {
         mark.hidden = !names.includes(mark.dataset.of);
       }
@@ -350,10 +349,10 @@ class View {
         });
       });
       article.querySelector(".lanes").replaceChildren(...boxes.map((box) => {
-        const made = el("div", { class: `lane ${look(box.name)}${box.rank ? " ranked" : ""}${
+        const made = el("div", { class: `lane ${this.look(box.name)}${box.rank ? " ranked" : ""}${
           box.rank && box.rank[1] > 0 ? " hit" : ""}`,
         title: `${box.name} chunk ${box.n + 1}${box.rank ? `, rank ${box.rank[0]}` : ""}` },
-        el("span", {}, box.rank ? `#${box.rank[0]}` : letter(box.name) + String(box.n + 1)));
+        el("span", {}, box.rank ? `#${box.rank[0]}` : this.letter(box.name) + String(box.n + 1)));
         made.style.top = `${box.y}px`;
         made.style.height = `${box.height}px`;
         made.style.setProperty("--c", String(box.column));

@@ -8,7 +8,7 @@ from typing import Any
 
 from spanwise.params import Params
 from spanwise.retrieval.routed import ROUTED_BONUS
-from spanwise.show.found import CLOSE, OPEN
+from spanwise.show.found import CLOSE, OPEN, readable
 from spanwise.show.gathered import gather, gathered
 from spanwise.units import trace as units
 from spanwise.units.cutting import SEGMENTATIONS
@@ -18,9 +18,12 @@ def show(
     params: Params, question_id: str, embedder: str | None, conditions: Sequence[str], top: int,
     fresh: bool,
 ) -> str:
-    """A question, its evidence, and the `top` chunks of each condition, to read; see `gather`."""
+    """A question, its evidence, and the `top` chunks of each condition, to read; see `gather`.
+
+    Ids stand as a person reads them; `as_json` has them as they are.
+    """
     data, trace, now = gathered(params, question_id, embedder, conditions, top, fresh)
-    lines = [f"{question_id} ({data['corpus']}, {data['type']}, {data['doc_id']})"]
+    lines = [f"{question_id} ({data['corpus']}, {data['type']}, {readable(data['doc_id'])})"]
     if data["demonstration"]:
         lines.append("a demonstration corpus: built to contain traps, it proves nothing")
     lines += ["", data["text"], ""]
@@ -28,12 +31,12 @@ def show(
         lines.append(f"leaves the ablation: {data['excluded']}")
     for e in data["evidence"]:
         marked = f"{OPEN}{units.short(e['text'])}{CLOSE}"
-        lines.append(f"evidence {e['doc_id']}:{e['start']}-{e['end']}  {marked}")
+        lines.append(f"evidence {readable(e['doc_id'])}:{e['start']}-{e['end']}  {marked}")
     for its in data["conditions"]:
         lines += ["", *_lines(its, data)]
     if trace is not None:
         wanted = [name for name in conditions if name in SEGMENTATIONS]
-        lines += ["", *units.lines(trace, wanted, top, now)]
+        lines += ["", *(_readable(line, trace) for line in units.lines(trace, wanted, top, now))]
     return "\n".join([*lines, *_reason(data["units"])])
 
 
@@ -71,10 +74,18 @@ def _lines(its: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[str]:
     for row in its["chunks"]:
         sign, prefix = "*" if row["holds_evidence"] else " ", row["prefix"]
         shown = "(refused)" if prefix is None else " ".join(prefix.split()) or "(no prefix)"
-        yield f" {sign}{row['rank']:>2}  {row['score']:.4f}  {row['chunk_id']}  {shown}"
+        yield f" {sign}{row['rank']:>2}  {row['score']:.4f}  {readable(row['chunk_id'])}  {shown}"
         yield f"        {_around(row['text'])}"
     if not its["chunks"]:
         yield "  nothing retrieved"
+
+
+def _readable(line: str, trace: units.Trace) -> str:
+    """A line of the trace, the ids of its documents as a person reads them."""
+    rows = [*trace.anchors, *(row for found in trace.lists.values() for row in found)]
+    for doc_id in {row["doc_id"] for row in rows if readable(row["doc_id"]) != row["doc_id"]}:
+        line = line.replace(doc_id, readable(doc_id))
+    return line
 
 
 def _reason(data: Mapping[str, Any] | None) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
 from spanwise import layout, schemas
 from spanwise.documents.records import load_documents, load_questions
@@ -30,9 +31,17 @@ class Found:
     refused: dict[str, str]
 
     def text(self, doc_id: str, start: int, end: int) -> str:
-        """A slice of a body, or why it is not shown."""
+        """A slice of a body, or why it is not shown.
+
+        raises: InputError if parse has left no such document.
+        """
         if doc_id in self.refused:
             return f"(refused: {self.refused[doc_id]})"
+        if doc_id not in self.bodies:
+            raise InputError(
+                f"{self.corpus}: parse has left other documents since, and no {doc_id}; "
+                "run `dvc repro`"
+            )
         return self.bodies[doc_id][start:end]
 
 
@@ -40,7 +49,8 @@ def find(params: Params, question_id: str) -> Found:
     """Look a question up in every corpus that has been asked and chunked.
 
     raises: InputError with the nearest ids if none of them has it, and with the corpora that could
-            not be looked at.
+            not be looked at: those without artifacts, and those whose texts or questions are others
+            than its record is of.
     """
     ids: list[str] = []
     unread: dict[str, str] = {}
@@ -49,8 +59,12 @@ def find(params: Params, question_id: str) -> Found:
             chunked = layout.read_report(layout.stage("chunk", corpus) / "report.json")
             unusable = chunked["unusable_induced_trees"]
             questions = load_questions(layout.stage("ask", corpus), unusable).to_pylist()
+            _held(corpus)
         except InputError as error:
             unread[corpus] = str(error)
+            continue
+        except KeyError as error:
+            unread[corpus] = f"{corpus}: its artifacts have no {error}; run `dvc repro`"
             continue
         for question in questions:
             if question["question_id"] == question_id:
@@ -67,6 +81,23 @@ def find(params: Params, question_id: str) -> Found:
         raise InputError(next(iter(unread.values())))
     left = "".join(f"; {corpus} was not looked at: {why}" for corpus, why in unread.items())
     raise InputError(f"no corpus of params.yaml has a question {question_id!r}{hint}{left}")
+
+
+def _held(corpus: str) -> None:
+    """Hold the documents and questions that there are against those that the figures are of.
+
+    raises: InputError if they are others, also where nothing was inferred yet.
+    """
+    record = layout.stage("infer", corpus) / "report.json"
+    parsed = layout.read_report(layout.stage("parse", corpus) / "report.json")
+    asked = layout.read_report(layout.stage("ask", corpus) / "report.json")["digests"]
+    documents = parsed["study"]["digests"]["documents"]
+    was = layout.read_report(record)["digests"] if record.exists() else asked
+    # An older `ask` does not say which documents it asked about.
+    if any(its.get("documents", documents) != documents for its in (was, asked)):
+        raise InputError(f"{corpus}: parse has left other documents since; run `dvc repro`")
+    if was["questions"] != asked["questions"]:
+        raise InputError(f"{corpus}: ask has left other questions since; run `dvc repro`")
 
 
 def _refused(params: Params, corpus: str, bodies: Mapping[str, str]) -> dict[str, str]:
@@ -92,6 +123,21 @@ def _refused(params: Params, corpus: str, bodies: Mapping[str, str]) -> dict[str
         else "its document is not in the trusted view"
         for doc_id in bodies if doc_id in changed or doc_id not in now
     }
+
+
+def readable(doc_id: str) -> str:
+    """An id as a person reads it: the files of a folder have theirs percent-encoded.
+
+    What would not be printed, such as a terminal's escapes, and what is no UTF-8 stays as it is.
+
+    >>> readable("B%C3%BCro%20und%20Team/plan"), readable("a%1B%5B31m"), readable("100%")
+    ('Büro und Team/plan', 'a%1B%5B31m', '100%')
+    """
+    try:
+        read = unquote(doc_id, errors="strict")
+    except UnicodeDecodeError:
+        return doc_id
+    return read if read.isprintable() else doc_id
 
 
 def mark(text: str, start: int, evidence: Sequence[Mapping[str, Any]]) -> str:

@@ -241,20 +241,6 @@ def test_each_library_is_kept_by_the_room_that_the_map_names() -> None:
         assert importers.get(library) == {one(row["the only room that imports it"])}, library
 
 
-def test_what_is_not_there_yet_is_not_there() -> None:
-    known = {name for name, _ in commands()}
-    stages = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
-    for row in table(MAP, "Not there yet"):
-        name = one(row["name"])
-        there = {
-            "room": (PACKAGE / name).exists() or (PACKAGE / f"{name}.py").exists(),
-            "stage": name in stages,
-            "command": any(command.split()[1] == name for command in known),
-            "file": (ROOT / name).exists(),
-        }[row["kind"]]
-        assert not there, f"{row['kind']} {name} is there: take it off the list"
-
-
 @pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.name)
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):

@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -304,6 +304,18 @@ sys.exit(main(["add", "notes", {str(notes)!r}]))
     assert state(project) == before, found.stderr
 
 
+@pytest.fixture
+def asked_to_end() -> Iterator[None]:
+    """Signals as a terminal has them: whoever runs the tests in the background ignores Ctrl-C."""
+    plain = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL,
+             signal.SIGHUP: signal.SIG_DFL}
+    former = {number: signal.signal(number, handler) for number, handler in plain.items()}
+    yield
+    for number, handler in former.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("asked_to_end")
 def test_signals_wait_and_then_have_their_effect(capfd: pytest.CaptureFixture[str]) -> None:
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
     whole = False

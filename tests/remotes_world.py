@@ -89,6 +89,14 @@ def clone(project: Path, folder: Path) -> Path:
     return folder
 
 
+def twin(project: Path, folder: Path) -> Path:
+    """A clone that has everything in a cache of its own, and has never pushed."""
+    made = clone(project, folder)
+    does(project, "cp", "-a", str(project / ".dvc" / "cache"), str(made / ".dvc" / "cache"))
+    does(made, "dvc", "checkout", "-q")
+    return made
+
+
 def broken(store: Path) -> list[str]:
     """Objects of a DVC store, a cache or a remote, whose content is not what their name says."""
     return [

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from .remotes_world import broken, call, clone, connect, does, fails, objects, small
+from .remotes_world import broken, call, clone, connect, does, fails, objects, small, twin
 from .servers import KINDS, Server, line
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
@@ -25,10 +25,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def mine(project: Path, tmp_path: Path) -> Path:
     """A machine of one test's own that has everything and has never pushed."""
-    made = clone(project, tmp_path / "mine")
-    does(project, "cp", "-a", str(project / ".dvc" / "cache"), str(made / ".dvc" / "cache"))
-    does(made, "dvc", "checkout", "-q")
-    return made
+    return twin(project, tmp_path / "mine")
 
 
 @pytest.fixture

@@ -29,6 +29,7 @@ from .remotes_world import (
     fails,
     objects,
     small,
+    twin,
 )
 from .servers import KINDS, SECRETS, Server, line
 from .test_commands import PROGRAM
@@ -43,10 +44,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def mine(project: Path, tmp_path: Path) -> Path:
     """A machine of one test's own that has everything and has never pushed."""
-    made = clone(project, tmp_path / "mine")
-    does(project, "cp", "-a", str(project / ".dvc" / "cache"), str(made / ".dvc" / "cache"))
-    does(made, "dvc", "checkout", "-q")
-    return made
+    return twin(project, tmp_path / "mine")
 
 
 @pytest.fixture

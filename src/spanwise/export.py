@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from typing import Any
 
 from spanwise import layout
+from spanwise.chunking.door import as_lines
 from spanwise.documents.records import load_documents, load_questions
 from spanwise.errors import InputError
 
@@ -59,19 +58,15 @@ def export(name: str, representation: str | None = None) -> Exported:
         notes.append(f"{rewordings} are rewordings (`base` names the question), which the study's "
                      "means leave out")
     return Exported(
-        _lines([
+        as_lines([
             {
                 **{key: row[key] for key in ("question_id", "doc_id", "text", "type", "base")},
                 **{key: row[prefix + key] for key in ("evidence", "bundles")},
             }
             for row in rows
         ]),
-        _lines([
+        as_lines([
             {"doc_id": d.doc_id, "text": d.raw if chosen == "raw" else d.body} for d in documents
         ]),
         tuple(notes),
     )
-
-
-def _lines(rows: list[dict[str, Any]]) -> str:
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
